@@ -53,6 +53,8 @@ EXCEPTIONS = {
     # `/health/ready` asks the keeper that runs in the same worker whether it is alive.
     ("web.api.public", "keeper"),
     ("web.app", "keeper"),
+    # The address of a push service comes from a stranger's browser: it is checked as that of a webhook.
+    ("web.api.push", "keeper"),
     # Operators try out a webhook or the mail server at once: it is sent as the keeper would send it.
     ("web.admin.deliveries", "keeper"),
     ("web.admin.mail", "keeper"),

@@ -52,6 +52,42 @@ def paused(venue: Venue, someone: Person, lang: str) -> Page:
     return page
 
 
+def offline(venue: Venue, someone: Person, lang: str) -> Page:
+    page = waiting(venue, someone, lang, heartbeat_timeout_seconds=60)
+    someone.context.route("**/api/**", lambda route: route.abort())
+    someone.context.set_offline(True)
+    shows(page, "heard").to_have_attribute("data-live", "no")
+    return page
+
+
+def telling(venue: Venue, someone: Person, lang: str) -> Page:
+    page = waiting(venue, someone, lang)
+    page.locator("[data-do=tell] summary").click()
+    page.locator("[data-do=tell] select").wait_for()
+    return page
+
+
+def leaving(venue: Venue, someone: Person, lang: str) -> Page:
+    page = _at(venue.queue(grace_seconds=600), someone, lang)
+    shows(page, "position").to_have_text("1")
+    page.locator("details:has([data-do=leave]) summary").click()
+    page.locator("[data-do=leave] button").click()
+    page.wait_for_selector("html[data-state=leaving]")
+    return page
+
+
+def limited(venue: Venue, someone: Person, lang: str) -> Page:
+    queue = venue.queue(join_limit_per_ip=1)
+    queue.others(1)
+    page = _at(queue, someone, lang)
+    shows(page, "again").not_to_be_empty()
+    return page
+
+
+def elsewhere(venue: Venue, someone: Person, lang: str) -> Page:
+    return someone.tab(f"{venue.queue().url}?lang={lang}&elsewhere=1")
+
+
 def admitted(venue: Venue, someone: Person, lang: str) -> Page:
     someone.context.route(f"{venue.site.url}/**", never_answer)
     queue = venue.queue()
@@ -76,7 +112,7 @@ def on_hold(venue: Venue, someone: Person, lang: str) -> Page:
     page = _at(queue, someone, lang)
     shows(page, "position").to_have_text("1")
     queue.act(1, "hold")
-    page.wait_for_selector("html[data-state=held]")
+    page.wait_for_selector("html[data-state=on_hold]")
     return page
 
 
@@ -146,6 +182,11 @@ SCENES: dict[str, Callable[[Venue, Person, str], Page]] = {
     "message": message,
     "paused": paused,
     "on_hold": on_hold,
+    "offline": offline,
+    "telling": telling,
+    "leaving": leaving,
+    "limited": limited,
+    "elsewhere": elsewhere,
     "admitted": admitted,
     "not_open": not_open,
     "maintenance": maintenance,

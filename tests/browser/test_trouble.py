@@ -14,7 +14,7 @@ from tests.backends import PATIENCE_SECONDS
 from tests.browser.conftest import NewPerson
 from tests.browser.venue import Person, Queue, Venue, eventually, never_answer, shows
 
-LOST = "Connection lost. Reconnecting; your place is kept for a while."
+LOST = re.compile(r"(Reconnecting\. We hold|No connection\. We held) your place until \d+:\d\d\s[AP]M")
 
 
 def without_streams(someone: Person, queue: Queue, *, refused: bool = False) -> Page:

@@ -73,19 +73,6 @@ def test_a_reload_keeps_the_place(venue: Venue, come: NewPerson) -> None:
     assert queue.waiting() == 4
 
 
-def test_closing_the_tab_frees_the_place_after_the_grace(venue: Venue, come: NewPerson) -> None:
-    queue = venue.queue(grace_seconds=1)
-    me = come()
-    page = me.tab(queue.url)
-    shows(page, "position").to_have_text("1")
-    shows(page, "heard").to_have_text("Up to date")
-    assert queue.waiting() == 1
-    with page.expect_event("close"):  # it is only asked to: what comes of it goes on while we wait
-        page.close(run_before_unload=True)
-    eventually(lambda: queue.waiting() == 0, "the place is free")
-    assert queue.newest()["reason"] == "left"
-
-
 def test_two_tabs_share_one_ticket_and_one_stream(venue: Venue, come: NewPerson) -> None:
     queue = venue.queue(grace_seconds=1)
     queue.others(2)
@@ -142,9 +129,9 @@ def test_what_the_operator_says_is_shown_at_once_and_taken_back(venue: Venue, co
     shows(page, "heard").to_have_text("Up to date")
     queue.admin("POST", "/message", json={"text": "Doors open at <b>eight</b>."})
     shows(page, "message").to_have_text("Doors open at <b>eight</b>.")
-    expect(page.get_by_text("From the organiser")).to_be_visible()
+    expect(page.get_by_text("From the organiser", exact=True)).to_be_visible()
     queue.admin("POST", "/message", json={"text": ""})
-    expect(page.get_by_text("From the organiser")).to_be_hidden()
+    expect(page.get_by_text("From the organiser", exact=True)).to_be_hidden()
 
 
 def test_a_pause_is_told_and_its_end(venue: Venue, come: NewPerson) -> None:

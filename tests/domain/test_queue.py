@@ -40,6 +40,7 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "heartbeat_interval_seconds": ("a number from 1 to 3,600", [1, 60], [0.9, 3601]),
     "heartbeat_timeout_seconds": ("a number from 0 to 86,400", [0, 86_400], [-1, 86_401]),
     "grace_seconds": ("a number from 0 to 3,600", [0, 3600], [-0.1, 3601]),
+    "closed_page_seconds": ("a number from 0 to 86,400", [0, 86_400], [-1, 86_401]),
     "claim_seconds": ("a number from 1 to 86,400", [1, 86_400], [0, 86_401]),
     "session_seconds": ("a number from 1 to 604,800", [1, 14_400], [0.5, 604_801]),
     "session_max_seconds": ("a number from 1 to 2,592,000", [3600, 2_592_000], [0, 2_592_001]),

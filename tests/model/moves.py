@@ -74,6 +74,11 @@ class Moves(State):
         timeout = s.heartbeat_timeout_seconds
         return self.clock + (timeout + s.grace_seconds) * 1000 if timeout else None
 
+    def _extended(self, t: Entry) -> float | None:
+        """The deadline after a heartbeat: none shortens it."""
+        due = self._waiting_due()
+        return due and max(due, t.due or 0)
+
     def _active_due(self, t: Entry) -> float:
         return min(self.clock + self.settings.session_seconds * 1000, t.cap)
 

@@ -55,13 +55,23 @@ class Model(Arrivals):
     def _heartbeat(self, number: int) -> TicketStatus | None:
         t = self.find(number)
         if t and t.status is Status.WAITING:
-            t.leaving, t.due = False, self._waiting_due()
+            t.leaving, t.due = False, self._extended(t)
+        return self.ticket_status(t) if t else None
+
+    def close_page(self, numbers: Sequence[int]) -> list[TicketStatus | None]:
+        return [self._close_page(n) for n in numbers]
+
+    def _close_page(self, number: int) -> TicketStatus | None:
+        t = self.find(number)
+        if t and t.status is Status.WAITING and not t.leaving:
+            due, kept = self._extended(t), self.clock + self.settings.closed_page_seconds * 1000
+            t.due = due and max(due, kept)
         return self.ticket_status(t) if t else None
 
     def keep(self, numbers: Sequence[int]) -> None:
         for t in filter(None, map(self.find, numbers)):
             if t.status is Status.WAITING and not t.leaving:
-                t.due = self._waiting_due()
+                t.due = self._extended(t)
 
     def unload(self, numbers: Sequence[int]) -> list[TicketStatus | None]:
         return [self._unload(n) for n in numbers]

@@ -36,6 +36,7 @@ EVERY_CALL: dict[str, Callable[[Fairline, QueueId], Awaitable[object]]] = {
     "heartbeat": lambda service, queue: service.heartbeat(queue, 1),
     "status": lambda service, queue: service.status(queue, 1),
     "unload": lambda service, queue: service.unload(queue, 1),
+    "close_page": lambda service, queue: service.close_page(queue, 1),
     "leave": lambda service, queue: service.leave(queue, 1),
     "look_up": lambda service, queue: service.statuses(queue, [1]),
     "start": lambda service, queue: service.start(queue, 1, "me"),

@@ -140,6 +140,11 @@ class StoreBesideModel(RuleBasedStateMachine):
         self.both(getattr(self.store, what)(self.queue, numbers), lambda: getattr(self.model, what)(numbers))
 
     @rule(chosen=st.lists(waiting_picks, min_size=1, max_size=6))
+    def pages_close(self, chosen: list[Pick]) -> None:
+        numbers = self.numbers(chosen)
+        self.both(self.store.heartbeat(self.queue, numbers, closing=True), lambda: self.model.close_page(numbers))
+
+    @rule(chosen=st.lists(waiting_picks, min_size=1, max_size=6))
     def signs_of_life_are_written_late(self, chosen: list[Pick]) -> None:
         numbers = self.numbers(chosen)
         self.both(self.store.record_heartbeats(self.queue, numbers), lambda: self.model.keep(numbers))

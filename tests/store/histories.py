@@ -45,6 +45,13 @@ HISTORIES: dict[str, list[Step]] = {
         (M.a_deadline_comes, 0, 1, FAR),
         (M.a_deadline_comes, 0, 0, FAR),
     ],
+    "someone closes the page, comes back, and is silent": [
+        (M.pages_close, WAITING),
+        (M.time_goes_on, 299.0),
+        (M.people_send_signs, "heartbeat", WAITING),
+        (M.a_deadline_comes, 0, 1, FAR),
+        (M.a_deadline_comes, 0, 0, FAR),
+    ],
     "someone is called, recalled and returned": [
         (M.a_crowd_joins, 3, 0, 2),
         (M.call_next, 2, "Desk 2", b"press-1", None),

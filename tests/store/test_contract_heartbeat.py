@@ -190,6 +190,40 @@ async def test_who_is_admitted_after_closing_the_page_has_the_whole_claim(venue:
     assert await v.after(299) == {}
 
 
+async def test_a_closed_page_keeps_the_place_for_five_minutes_and_no_heartbeat_shortens_that(venue: OpenVenue) -> None:
+    v = await venue(**LIVELY)
+    await v.joins(2)
+    closed = (await v.store.heartbeat(v.queue, [1], closing=True)).items[0]
+    assert closed
+    assert not closed.leaving
+    assert await v.seconds_left(1) == 300
+    await v.heartbeat(1)
+    await v.store.record_heartbeats(v.queue, [1])
+    v.clock.advance(10)
+    assert (await v.heartbeat(1)).deadline == (await v.ticket(1)).deadline
+    assert await v.seconds_left(1) == 290
+    assert await v.after(289.999) == {2: Reason.HEARTBEAT_TIMEOUT}
+    assert await v.after(0.001) == {1: Reason.HEARTBEAT_TIMEOUT}
+
+
+async def test_the_page_of_someone_who_has_left_brings_nobody_back_by_closing(venue: OpenVenue) -> None:
+    v = await venue(**LIVELY)
+    await v.join()
+    await v.unload(1)
+    (closed,) = (await v.store.heartbeat(v.queue, [1], closing=True)).items
+    assert closed
+    assert closed.leaving
+    assert await v.seconds_left(1) == 30
+
+
+async def test_closing_the_page_sets_no_deadline_where_there_is_none(venue: OpenVenue) -> None:
+    v = await venue(heartbeat_timeout_seconds=0)
+    await v.join()
+    (closed,) = (await v.store.heartbeat(v.queue, [1], closing=True)).items
+    assert closed
+    assert closed.deadline is None
+
+
 # Looking
 
 

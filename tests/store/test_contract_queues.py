@@ -54,6 +54,7 @@ OTHER: dict[str, Any] = {
     "heartbeat_interval_seconds": 15.5,
     "heartbeat_timeout_seconds": 0.0,
     "grace_seconds": 0.0,
+    "closed_page_seconds": 0.0,
     "claim_seconds": 1.001,
     "session_seconds": 86_400.0,
     "session_max_seconds": 86_400.5,

@@ -23,6 +23,7 @@ from fairline.process.worker import Server
 from fairline.service.fairline import Fairline
 from fairline.settings import ServerSettings
 from fairline.store import open_store
+from fairline.store.contract import Clock
 from fairline.web.app import AsgiApplication, lost_pages, operations
 from fairline.web.context import Context
 from fairline.web.server import connection, connection_state
@@ -124,10 +125,15 @@ class Moments:
 
 @contextlib.asynccontextmanager
 async def serving(
-    url: str, *, secret: bytes = b"s" * 32, fast: bool = True, settings: ServerSettings | None = None
+    url: str,
+    *,
+    secret: bytes = b"s" * 32,
+    fast: bool = True,
+    settings: ServerSettings | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Inside]:
     """Both ways on a free port; or only the ASGI application, as another server would run it."""
-    store = await open_store(url)
+    store = await open_store(url, clock=clock)
     settings = settings or ServerSettings(cors_origins=[ORIGIN])
     service = Fairline(store, Keyring(secret), token_seconds=settings.token_seconds)
     context = Context(settings, service)
@@ -164,7 +170,7 @@ def _listen() -> socket.socket:
 
 
 @contextlib.contextmanager
-def serving_on_uvloop(url: str) -> Iterator[Inside]:
+def serving_on_uvloop(url: str, *, clock: Clock | None = None) -> Iterator[Inside]:
     """The same in a thread of its own, with the loop that workers have; what it shows is only to be looked at."""
     import uvloop
 
@@ -172,7 +178,7 @@ def serving_on_uvloop(url: str) -> Iterator[Inside]:
     ended: Future[None] = Future()
 
     async def work() -> None:
-        async with serving(url) as served:
+        async with serving(url, clock=clock) as served:
             inside.set_result(served)
             await asyncio.wrap_future(ended)
 

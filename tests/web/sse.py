@@ -27,7 +27,9 @@ class EventSource:
         self._host, self._port, self._token = host, port, token
         self.events: list[Event] = []
         self.statuses: list[int] = []
-        self.connections = self.kept_alive = 0
+        self.connections = self.kept_alive = self.alive = self.away = 0
+        self.news: dict[str, Any] = {}
+        """What came with the last event that says that all is well."""
         self.open = False
         self._retry = 3.0
         self._last_id = ""
@@ -88,8 +90,13 @@ class EventSource:
         fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
         if "retry" in fields:
             self._retry = int(fields["retry"]) / 1000
-        if fields.get("event") == "alive":
+        if fields.get("event") in ("alive", "away"):
             self.kept_alive += 1
+            if fields["event"] == "alive":
+                self.alive += 1
+                self.news = msgspec.json.decode(fields["data"])
+            else:
+                self.away += 1
             await self._notify()
         elif "id" in fields:
             self._last_id = fields["id"]

@@ -185,7 +185,7 @@ class EdKey:
     @property
     def jwk(self) -> dict[str, str]:
         """The public key as a JSON Web Key."""
-        x = _text(self._public.public_bytes_raw())
+        x = base64_text(self._public.public_bytes_raw())
         return {"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": self.id, "x": x}
 
 
@@ -233,7 +233,7 @@ class Signer(Generic[C]):
             raise TokenInvalid("it is damaged") from None
 
     def _header(self, key: Key) -> str:
-        return _text(self._encode({"alg": key.algorithm, "kid": key.id, "typ": f"fairline-{self._kind}"}))
+        return base64_text(self._encode({"alg": key.algorithm, "kid": key.id, "typ": f"fairline-{self._kind}"}))
 
 
 class Keyring:
@@ -242,6 +242,9 @@ class Keyring:
     def __init__(self, secret: bytes, generation: int = 1) -> None:
         self._secret = secret
         self.digest_key = self._derive("digest", 0)
+        #: From this, the key by which push services know this server. A rotation does not change it: every subscription
+        #: is bound to it.
+        self.push_seed = self._derive("push", 0)
         self.turn_to(generation)
 
     def turn_to(self, generation: int) -> None:
@@ -275,13 +278,14 @@ def _base64(data: bytes) -> bytes:
     return urlsafe_b64encode(data).rstrip(b"=")
 
 
-def _text(data: bytes) -> str:
+def base64_text(data: bytes) -> str:
+    """Data as base64url, without padding."""
     return _base64(data).decode()
 
 
 def from_base64(text: str) -> bytes:
     """Decode base64url; ValueError if the text is not in canonical form."""
     data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    if _text(data) != text:
+    if base64_text(data) != text:
         raise ValueError("not canonical base64url")
     return data

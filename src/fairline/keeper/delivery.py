@@ -49,6 +49,8 @@ class Outcome(Struct, frozen=True):
     """It was not sent because its recipient has received as many as allowed."""
     retry_after: float | None = None
     """The receiver asks for a pause of this many seconds."""
+    later: float | None = None
+    """It is not time for it yet: look again in this many seconds. That is no try, and not a failure."""
 
 
 Channel = Callable[[Delivery], Awaitable[Outcome]]
@@ -149,6 +151,9 @@ class DeliveryWorker:
             return Outcome(sent=False, error="it could not be sent; the log says why")
 
     async def _settle(self, box: str, delivery: Delivery, outcome: Outcome) -> None:
+        if outcome.later is not None:
+            await self._outbox.settle_retry(box, delivery, outcome.later, "")
+            return
         error = outcome.error[:ERROR_LENGTH]
         if outcome.sent or outcome.overtaken or outcome.limited:
             became = "sent" if outcome.sent else "overtaken" if outcome.overtaken else "limited"

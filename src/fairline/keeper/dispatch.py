@@ -14,10 +14,11 @@ import structlog
 from fairline.domain.events import Event, EventType
 from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, StoreError
-from fairline.keeper import mail, webhooks
+from fairline.keeper import mail, push, webhooks
 from fairline.keeper.delivery import ROUND_SECONDS, Channel, DeliveryWorker, Outcome, RetryPolicy
 from fairline.keeper.mail import MailBox, Mailer
 from fairline.keeper.notices import NoticeWriter
+from fairline.keeper.push import PushBox, Pusher
 from fairline.keeper.webhooks import HookBox
 from fairline.service.fairline import Fairline
 from fairline.store import Delivery, NewDelivery
@@ -54,7 +55,8 @@ class Box(Protocol):
 
 
 class Dispatch:
-    """Fills and sends all outboxes of a store: one for each webhook, and one for mail if there is a `mailer`.
+    """Fills and sends all outboxes of a store: one for each webhook, one for mail if there is a `mailer`, and
+    one for Web Push if there is a `pusher`.
     `private` says whether webhooks may go to private addresses. `on_lost` is called with the kind of an outbox when
     events were gone before they were taken."""
 
@@ -65,6 +67,7 @@ class Dispatch:
         private: bool,
         public_url: str = "",
         mailer: Mailer | None = None,
+        pusher: Pusher | None = None,
         round_seconds: float = ROUND_SECONDS,
         retry_policy: RetryPolicy | None = None,
         on_outcome: Callable[[str, str], None] | None = None,
@@ -77,6 +80,7 @@ class Dispatch:
         self._notice_writer = NoticeWriter(service, public_url)
         self._mail = MailBox(mailer, self._notice_writer) if mailer else None
         self._mail_open = False
+        self._push = [PushBox(pusher, service)] if pusher else []
         self._boxes: list[Box] = []
         self._taken: dict[tuple[str, QueueId], str] = {}
         """The last event that was taken. If the queue has no newer one, there is nothing to do."""
@@ -86,7 +90,7 @@ class Dispatch:
             kind: DeliveryWorker(
                 self._store.outbox, kind, round_seconds=round_seconds, retry_policy=retry_policy, on_outcome=on_outcome
             )
-            for kind in ((webhooks.KIND, mail.KIND) if mailer else (webhooks.KIND,))
+            for kind in (webhooks.KIND, *([mail.KIND] if mailer else ()), *([push.KIND] if pusher else ()))
         }
 
     async def run(self) -> None:
@@ -116,7 +120,7 @@ class Dispatch:
         self._boxes = await self._open_boxes()
         known = {box.id for box in self._boxes}
         self._taken = {key: event for key, event in self._taken.items() if key[0] in known}
-        if not self._boxes:
+        if len(self._boxes) == len(self._push):  # nobody wants events
             return
         slots = asyncio.Semaphore(AT_ONCE)
 
@@ -139,6 +143,7 @@ class Dispatch:
     async def _open_boxes(self) -> list[Box]:
         hooks = [hook for hook in await self._store.registry.webhooks() if hook.active]
         boxes: list[Box] = [HookBox(hook, self._store, self._notice_writer, private=self._private) for hook in hooks]
+        boxes += self._push
         if self._mail is None:
             return boxes
         if not self._mail_open:  # it starts with events from now on: nobody gets mail about old ones

@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
+from email.utils import parseaddr
 from time import monotonic
 from typing import Any
 
@@ -18,11 +19,13 @@ import structlog
 import uvicorn
 
 from fairline.domain.mail import relay_of
+from fairline.domain.push import PushKey
 from fairline.domain.tokens import Keyring
 from fairline.errors import StoreError
 from fairline.keeper.dispatch import Dispatch
 from fairline.keeper.keeper import Keeper, process_name
 from fairline.keeper.mail import Mailer
+from fairline.keeper.push import Pusher
 from fairline.keeper.stock import Stocktaker
 from fairline.logs import set_up_logs
 from fairline.process.worker_settings import GRACE_SECONDS, read_worker_settings
@@ -112,6 +115,11 @@ class Worker:
             private=settings.webhook_private_addresses is PrivateAddresses.ALLOW,
             public_url=settings.public_url,
             mailer=Mailer(relay_of(settings.smtp_url), settings.mail_from) if settings.smtp_url else None,
+            pusher=Pusher(
+                PushKey(self._service.keyring.push_seed),
+                settings.public_url or (f"mailto:{parseaddr(settings.mail_from)[1]}" if settings.mail_from else ""),
+                private=settings.webhook_private_addresses is PrivateAddresses.ALLOW,
+            ),
             on_outcome=self._metrics.delivered,
             on_lost=self._metrics.lost,
         )

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from fairline.domain.estimate import Forecast
 from fairline.domain.join_request import Caller, JoinRequest, missing_field, normalised_join
 from fairline.domain.queue import QueueId
@@ -173,7 +175,8 @@ class Batches:
         """Heartbeats; TicketExpired for a ticket that is gone. The answer has the present status. The heartbeat itself
         is written a little later (see write_behind.py), but at once if it changes more than a distant deadline."""
         reply = await self._store.status(queue, [number for number, _ in tickets])
-        soon = _soon(reply, _next_heartbeat_ms(await self._settings_cache.at(queue, reply.snapshot)))
+        settings = await self._settings_cache.at(queue, reply.snapshot)
+        soon = _soon(reply, _next_heartbeat_ms(settings))
         urgent, deferred = [], []
         for (_, joined), ticket_status in zip(tickets, reply.items, strict=True):
             if (
@@ -188,12 +191,27 @@ class Batches:
             elif deadline is not None:
                 deferred.append(ticket_status.number)
         self._heartbeats.note(queue, deferred)
+        reply = Reply(reply.snapshot, self._extended(settings, reply, set(deferred)))
         if urgent:
             written = dict(zip(urgent, (await self._store.heartbeat(queue, urgent)).items, strict=True))
             reply = Reply(reply.snapshot, [each and written.get(each.number, each) for each in reply.items])
         answers = await self._answers(queue, reply, _expired)
         self._estimate_samples.note_halfway(queue, answers)
         return answers
+
+    @staticmethod
+    def _extended(
+        settings: QueueSettings, reply: Reply[TicketStatus | None], deferred: set[int]
+    ) -> list[TicketStatus | None]:
+        """The tickets with the deadlines that their heartbeats will set when they are written."""
+        if not settings.heartbeat_timeout_seconds:
+            return reply.items
+        lasts = round(1000 * (settings.heartbeat_timeout_seconds + settings.grace_seconds))
+        due = reply.snapshot.now + lasts
+        return [
+            replace(each, deadline=due) if each and each.number in deferred and (each.deadline or 0) < due else each
+            for each in reply.items
+        ]
 
     async def statuses(self, queue: QueueId, numbers: list[int]) -> list[StatusAnswer | FairlineError]:
         """The status of tickets."""
@@ -214,8 +232,12 @@ class Batches:
         return answers
 
     async def unloads(self, queue: QueueId, numbers: list[int]) -> list[StatusAnswer | FairlineError]:
-        """Pages of tickets were closed."""
+        """People are leaving the line."""
         return await self._answers(queue, await self._store.unload(queue, numbers), _purged)
+
+    async def closings(self, queue: QueueId, numbers: list[int]) -> list[StatusAnswer | FairlineError]:
+        """Pages of tickets were closed."""
+        return await self._answers(queue, await self._store.heartbeat(queue, numbers, closing=True), _purged)
 
     async def visits(self, key: tuple[QueueId, Visit], visitors: list[Visitor]) -> list[StatusAnswer | FairlineError]:
         """People inside start their session or show activity."""

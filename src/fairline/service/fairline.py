@@ -90,13 +90,14 @@ class Fairline:
         self._heartbeats = Grouping[QueueId, TicketCall, StatusAnswer](batches.heartbeats, on_sent=report("heartbeat"))
         self._statuses = Grouping[QueueId, int, StatusAnswer](batches.statuses, on_sent=report("status"))
         self._unloads = Grouping[QueueId, int, StatusAnswer](batches.unloads, on_sent=report("unload"))
+        self._closings = Grouping[QueueId, int, StatusAnswer](batches.closings, on_sent=report("close_page"))
         self._visits = Grouping[tuple[QueueId, Visit], Visitor, StatusAnswer](batches.visits, on_sent=report("visit"))
         self._acts = Grouping[tuple[QueueId, Action], ActionCall, StatusAnswer](batches.acts, on_sent=report("act"))
 
     async def close(self) -> None:
         """Finish all calls that were made, and write everything that was noted."""
-        groups = (self._joins, self._heartbeats, self._statuses, self._unloads, self._visits, self._acts)
-        await asyncio.gather(*(group.close() for group in groups))
+        waiting = (self._joins, self._heartbeats, self._statuses, self._unloads, self._closings)
+        await asyncio.gather(*(group.close() for group in (*waiting, self._visits, self._acts)))
         await self._batches.close()
 
     # People who wait. A caller that has a token also passes the ticket's time of joining (`joined`), because in a
@@ -122,8 +123,12 @@ class Fairline:
         return GroupedCall(self._statuses, queue, number)
 
     def unload(self, queue: QueueId, number: int) -> GroupedCall[StatusAnswer]:
-        """Note that the page of a ticket was closed: the place is kept for `grace_seconds`."""
+        """Note that the holder of a ticket is leaving: the place is kept for `grace_seconds`."""
         return GroupedCall(self._unloads, queue, number)
+
+    def close_page(self, queue: QueueId, number: int) -> GroupedCall[StatusAnswer]:
+        """Note that the page of a ticket was closed: the place is kept for `closed_page_seconds`."""
+        return GroupedCall(self._closings, queue, number)
 
     def leave(self, queue: QueueId, number: int, joined: int | None = None, by: str = "") -> GroupedCall[StatusAnswer]:
         """End a ticket because its holder leaves, from the line or from inside. With `by`, a session is only ended for

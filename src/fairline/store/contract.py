@@ -149,9 +149,12 @@ class Store(Protocol):
         """Give each arrival a new ticket, or the one that its holder already has. If the calendar was worked out from
         other settings than the queue has, SettingsChanged is raised and nothing is done."""
 
-    async def heartbeat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
-        """Extend the deadlines of those who wait, and answer the status of each ticket. Someone who had closed their
-        page is back."""
+    async def heartbeat(
+        self, queue: QueueId, numbers: Sequence[int], *, closing: bool = False
+    ) -> Reply[TicketStatus | None]:
+        """Extend the deadlines of those who wait, never shorten them, and answer the status of each ticket. Someone who
+        was leaving is back. With `closing` it is the last one of a page that closes: the place is kept for at least
+        `closed_page_seconds`, and someone who was leaving still is."""
 
     async def record_heartbeats(self, queue: QueueId, numbers: Sequence[int]) -> None:
         """Write down heartbeats of a moment ago. It brings nobody back: they may have closed their page since."""
@@ -160,7 +163,7 @@ class Store(Protocol):
         """The status of tickets, changing nothing."""
 
     async def unload(self, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
-        """Their page was closed: they have left unless they come back within the grace time."""
+        """They are leaving: they have left unless they come back within the grace time."""
 
     async def look_up(self, queue: QueueId, numbers: Sequence[int]) -> Reply[Ticket | None]:
         """Full tickets, changing nothing."""

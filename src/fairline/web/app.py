@@ -9,6 +9,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
+from fairline.domain.push import PushKey
 from fairline.errors import FairlineError
 from fairline.keeper.keeper import Keeper
 from fairline.web.admin import admin_operations
@@ -16,6 +17,7 @@ from fairline.web.api.boards import Boards
 from fairline.web.api.forward_auth import ForwardAuth
 from fairline.web.api.people import People
 from fairline.web.api.public import Public
+from fairline.web.api.push import Pushes
 from fairline.web.api.routes import (
     board_operations,
     description_operations,
@@ -53,10 +55,11 @@ from fairline.web.server.query_names import strict
 def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None = None) -> list[Operation]:
     """Every operation of this server."""
     people, assets = People(context), all_assets()
-    boards, drawing = Boards(context, assets), Drawing(assets, context.renderer)
+    push_key = PushKey(context.service.keyring.push_seed).public
+    boards, drawing = Boards(context, assets), Drawing(assets, context.renderer, push_key)
     access = PageAccess(context, people, drawing)
     rows = [
-        *people_operations(people),
+        *people_operations(people, Pushes(context)),
         *site_operations(Sessions(context), ForwardAuth(context)),
         *public_operations(Public(context, keeper)),
         *admin_operations(context, drawing),

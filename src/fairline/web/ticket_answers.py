@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from fairline.domain.estimate import Wait
@@ -43,6 +44,7 @@ class TicketAnswers:
             queue_status=settings.status,
             priority=ticket_status.priority,
             joined_at=moment(ticket_status.joined),
+            held_until=held_until(ticket_status),
             heartbeat_interval_seconds=settings.heartbeat_interval_seconds,
             next_heartbeat_seconds=_next_heartbeat(settings, wait) if heartbeat else UNSET,
             token=token or UNSET,
@@ -96,6 +98,12 @@ def _without_estimate(answer: StatusAnswer, position: int) -> dict[str, Any]:
     least, pace = answer.forecast.at_least(position), answer.forecast.people_per_minute
     fields: dict[str, Any] = {} if least is None else {"estimated_wait_at_least_seconds": int(least)}
     return fields if pace is None else {**fields, "people_per_minute": round(pace, 1)}
+
+
+def held_until(ticket_status: TicketStatus) -> datetime | UnsetType:
+    """Until when the place of someone who waits is kept; UNSET if it has no deadline."""
+    deadline = ticket_status.deadline
+    return moment(deadline) if deadline and ticket_status.status is Status.WAITING else UNSET
 
 
 def same_ticket(claims: TicketClaims, answer: StatusAnswer) -> StatusAnswer:

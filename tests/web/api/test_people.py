@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
 
 import httpx
 import pytest
@@ -14,6 +16,7 @@ from fairline.settings import ServerRole, ServerSettings
 from fairline.store import Store
 from fairline.web.api.public import Public
 from fairline.web.context import Context
+from fairline.web.description.examples import BODIES
 from fairline.web.server.head import Head
 from fairline.web.server.http import Request
 from tests.backends import FakeClock
@@ -148,3 +151,39 @@ async def test_a_machine_without_a_keeper_is_ready_only_while_one_goes_round_els
     assert (alone.status, b"has not run recently" in alone.body) == (503, True)
     await Keeper(store).sweep()
     assert (await public.readyz(request)).status == 200
+
+
+def test_every_answer_says_until_when_the_place_is_held(server: RunningServer, operator: httpx.Client) -> None:
+    join = make(operator, "held", heartbeat_timeout_seconds=60, grace_seconds=30)
+    with httpx.Client(base_url=server.base_url) as browser:
+        joined = browser.post(join).json()
+        since = datetime.fromisoformat(joined["joined_at"])
+        assert datetime.fromisoformat(joined["held_until"]) == since + timedelta(seconds=90)
+        beaten = datetime.fromisoformat(browser.post("/api/v1/heartbeat?queue=held").json()["held_until"])
+        assert beaten > since + timedelta(seconds=90)
+        assert browser.post("/api/v1/leave?queue=held", json={"closed": True, "final": True}).status_code == 422
+        assert browser.post("/api/v1/leave?queue=held", json={"closed": True}).status_code == 204
+        status = browser.get("/api/v1/status?queue=held").json()
+        assert datetime.fromisoformat(status["held_until"]) >= since + timedelta(seconds=300)
+    join = make(operator, "held-for-ever", heartbeat_timeout_seconds=0)
+    assert "held_until" not in httpx.post(f"{server.base_url}{join}").json()
+
+
+def test_a_browser_asks_to_be_told_only_at_a_public_address_over_https(
+    server: RunningServer, operator: httpx.Client
+) -> None:
+    join = make(operator, "told")
+    good = BODIES["PushRequest"]
+    wrong: dict[str, dict[str, Any]] = {
+        "endpoint": {**good, "endpoint": "http://push.example/1"},
+        "a private address": {**good, "endpoint": "https://127.0.0.1/1"},
+        "keys": {**good, "p256dh": "A" * 87},
+        "both": {**good, "minutes": 5},
+        "neither": {**good, "place": None},
+    }
+    with httpx.Client(base_url=server.base_url) as browser:
+        assert browser.post("/api/v1/push?queue=told", json=good).status_code == 401
+        browser.post(join)
+        for what, body in wrong.items():
+            assert browser.post("/api/v1/push?queue=told", json=body).status_code == 422, what
+        assert browser.post("/api/v1/push?queue=told", json=good).status_code == 204

@@ -124,8 +124,21 @@ def test_closed_queues_say_when_to_come_back(access: PageAccess) -> None:
     assert state(refused) == (503, "full")
 
 
+def test_who_has_left_can_take_the_place_back_and_looking_alone_does_not(access: PageAccess) -> None:
+    queue = access.queue(grace_seconds=600)
+    me = joined(access, queue)
+    left = me.post(f"/q/{queue}", data={"do": "leave"}).headers["location"]
+    for _ in range(2):
+        leaving = me.get(left)
+        assert state(leaving) == (200, "leaving")
+        assert "Take my place back" in leaving.text
+    me.post(f"/q/{queue}", data={"do": "join"})
+    assert state(me.get(left)) == (200, "waiting"), "the mark in the address alone does nothing"
+    assert state(access.someone().get(left)) == (200, "joining")
+
+
 def test_a_place_that_is_gone_is_410_and_had_again_by_one_press(access: PageAccess) -> None:
-    queue = access.queue()
+    queue = access.queue(grace_seconds=0)
     me = joined(access, queue)
     assert me.post(f"/q/{queue}", data={"do": "leave"}).status_code == 303
     gone = me.get(f"/q/{queue}")

@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -140,10 +141,11 @@ async def test_others_have_a_turn_while_many_streams_are_told(inside: Inside, mo
     assert in_each == [2, 2, 2, 2]
 
 
-async def test_streams_hear_something_also_while_the_store_is_away(
+async def test_streams_hear_that_the_store_is_away_or_hangs_and_when_it_is_back(
     inside: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub, "KEEP_ALIVE_SECONDS", 0.05)
+    monkeypatch.setattr(hub, "ALIVE_SECONDS", 0.05)
+    monkeypatch.setattr(hub, "AWAY_SECONDS", 0.1)
     queue = await open_queue(inside.service, **SELDOM)
     await inside.service.store.join(queue, [Arrival()])
     async with watching(inside, queue, 1) as stream:
@@ -151,26 +153,61 @@ async def test_streams_hear_something_also_while_the_store_is_away(
         async def away(*_: object) -> list[Event]:
             raise StoreUnavailable("away for long")
 
-        monkeypatch.setattr(inside.service, "events", away)
-        heard = stream.kept_alive
-        await stream.until(lambda seen: seen.kept_alive > heard + 3)
+        async def hangs(*_: object) -> list[Event]:
+            await over.wait()
+            raise StoreUnavailable("away at last")
+
+        events, over = inside.service.events, asyncio.Event()
+        await stream.until(lambda seen: seen.alive > 0)
+        for trouble in (away, hangs):
+            monkeypatch.setattr(inside.service, "events", trouble)
+            told = stream.away
+            await stream.until(lambda seen, told=told: seen.away > told)
+            kept_alive, alive = stream.kept_alive, stream.alive
+            if trouble is away:
+                await stream.until(lambda seen, kept_alive=kept_alive: seen.kept_alive > kept_alive + 3)
+            assert stream.alive == alive, "it is not up to date meanwhile"
+            monkeypatch.setattr(inside.service, "events", events)
+            over.set()
+            await stream.until(lambda seen, alive=alive: seen.alive > alive)
 
 
-async def test_a_shorter_patience_does_not_end_the_place_of_an_open_stream(inside: Inside) -> None:
+async def test_an_open_stream_hears_until_when_its_place_is_kept(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "ALIVE_SECONDS", 0.05)
+    queue = await open_queue(inside.service, heartbeat_interval_seconds=1)
+    await inside.service.store.join(queue, [Arrival()])
+    async with watching(inside, queue, 1) as stream:
+        first = datetime.fromisoformat(stream.last["held_until"])
+        await stream.until(
+            lambda seen: "held_until" in seen.news and datetime.fromisoformat(seen.news["held_until"]) > first
+        )
+        promised = datetime.fromisoformat(stream.news["held_until"]).timestamp() * 1000
+
+        async def is_kept_so_long() -> bool:
+            deadline = (await inside.service.status(queue, 1)).ticket_status.deadline
+            return deadline is not None and deadline >= promised
+
+        await until(is_kept_so_long)
+
+
+async def test_a_shorter_patience_does_not_end_the_place_of_an_open_stream(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "ALIVE_SECONDS", 0.05)
     service = inside.service
     queue = await open_queue(service, heartbeat_interval_seconds=60, heartbeat_timeout_seconds=120)
     await service.store.join(queue, [Arrival()])
     async with watching(inside, queue, 1) as stream:
         await service.configure(queue, {"heartbeat_interval_seconds": 1, "heartbeat_timeout_seconds": 2})
         await stream.until(lambda seen: seen.last["heartbeat_interval_seconds"] == 1)
-        settled = await service.snapshot(queue)
+        settled = (await service.snapshot(queue))[0].now
 
-        async def beats_by_what_is_set() -> bool:
-            answer = await service.status(queue, 1)
-            assert answer.ticket_status.deadline is not None
-            return answer.ticket_status.deadline - settled[0].now < 60_000
+        def beats_by_what_is_set(seen: EventSource) -> bool:
+            return settled < datetime.fromisoformat(seen.news["held_until"]).timestamp() * 1000 < settled + 60_000
 
-        await until(beats_by_what_is_set)
+        await stream.until(beats_by_what_is_set)
 
 
 @pytest.mark.parametrize("grace", [2, 6])

@@ -46,9 +46,11 @@ class LineOperations(Operations):
         pairs = zip(arrivals, rows, strict=True)
         return Reply(snapshot_of(snapshot), [joined(queue, arrival, row) for arrival, row in pairs])
 
-    async def heartbeat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
+    async def heartbeat(
+        self, queue: QueueId, numbers: Sequence[int], *, closing: bool = False
+    ) -> Reply[TicketStatus | None]:
         check_batch(numbers)
-        return _ticket_statuses(await self._call("heartbeat", queue, list(numbers)))
+        return _ticket_statuses(await self._call("heartbeat", queue, list(numbers), closing))
 
     async def record_heartbeats(self, queue: QueueId, numbers: Sequence[int]) -> None:
         check_batch(numbers)

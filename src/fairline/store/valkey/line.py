@@ -30,8 +30,10 @@ class LineOperations(Operations):
             raise SettingsChanged(calendar.version, snapshot.version)
         return Reply(snapshot, list(joins(queue, arrivals, items, snapshot)))
 
-    async def heartbeat(self, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
-        return await self._ticket_statuses("heartbeat", queue, numbers)
+    async def heartbeat(
+        self, queue: QueueId, numbers: Sequence[int], *, closing: bool = False
+    ) -> Reply[TicketStatus | None]:
+        return await self._ticket_statuses("heartbeat", queue, numbers, "1" if closing else "")
 
     async def record_heartbeats(self, queue: QueueId, numbers: Sequence[int]) -> None:
         check_batch(numbers)
@@ -72,8 +74,10 @@ class LineOperations(Operations):
         snapshot, items = await self._run("rebind", queue, [number, joined, moved, client])
         return acted_ticket(queue, Action.HEARTBEAT, number, items, snapshot)
 
-    async def _ticket_statuses(self, name: str, queue: QueueId, numbers: Sequence[int]) -> Reply[TicketStatus | None]:
+    async def _ticket_statuses(
+        self, name: str, queue: QueueId, numbers: Sequence[int], *args: str
+    ) -> Reply[TicketStatus | None]:
         check_batch(numbers)
-        snapshot, items = await self._run(name, queue, numbers)
+        snapshot, items = await self._run(name, queue, [*args, *numbers])
         rows = zip(numbers, rows_of(items, 3), strict=True)
         return Reply(snapshot, [unpack_ticket_status(n, row, snapshot.stopped) if row[2] else None for n, row in rows])

@@ -160,6 +160,10 @@ class AdminTicket(Struct, frozen=True, kw_only=True):
         )
 
 
+#: A deadline that is further away than a heartbeat could have set it, by more than clocks differ.
+_CLOSED_MS = 2000
+
+
 def last_seen(ticket: Ticket, settings: QueueSettings, now: int) -> int | None:
     """The time of the last heartbeat or activity, computed from the deadline that it set; None if that is not
     possible."""
@@ -171,8 +175,11 @@ def last_seen(ticket: Ticket, settings: QueueSettings, now: int) -> int | None:
         lasts = settings.session_seconds
     else:
         return None
+    seen = ticket.deadline - round(lasts * 1000)
+    if ticket.status is Status.WAITING and seen > now + _CLOSED_MS:
+        return None  # their page was closed, which keeps the place for longer
     # A change of settings or an outage moves a deadline without a heartbeat.
-    return max(ticket.joined, min(ticket.deadline - round(lasts * 1000), now))
+    return max(ticket.joined, min(seen, now))
 
 
 class Called(Struct, frozen=True):

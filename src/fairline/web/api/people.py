@@ -156,9 +156,11 @@ class People:
         return self._context.ticket_cookies(request, QueueId(there.queue), answer.settings, there.token)
 
     async def leave(self, request: Request) -> Response:
-        """Leave for good, or close the page, which only starts a short grace. Leaving a place that is already gone
-        succeeds, so that a repeated beacon is answered like the first."""
+        """Leave for good, or within a short grace, or close the page, which keeps the place for longer. Leaving a place
+        that is already gone succeeds, so that a repeated beacon is answered like the first."""
         body = request.decode(_leave, default=LeaveRequest())
+        if body.final and body.closed:
+            raise InvalidRequest("closed", "Send final to give up the place, or closed to keep it; not both.")
         claims = self._context.ticket_claims(request, body.token)
         queue = QueueId(claims.queue)
         with suppress(TransitionRefused, TicketExpired, TicketNotFound, QueueNotFound):
@@ -166,6 +168,8 @@ class People:
             same_ticket(claims, await self._service.status(queue, claims.number))
             if body.final:
                 request_log.left(request, await self._service.leave(queue, claims.number, claims.joined))
+            elif body.closed:
+                await self._service.close_page(queue, claims.number)
             else:
                 await self._service.unload(queue, claims.number)
         return _LEFT

@@ -11,6 +11,7 @@ from fairline.web.api.boards import Boards
 from fairline.web.api.forward_auth import ForwardAuth
 from fairline.web.api.people import People
 from fairline.web.api.public import Public
+from fairline.web.api.push import Pushes
 from fairline.web.api.sessions import Sessions
 from fairline.web.api.wire import (
     BoardAnswer,
@@ -21,6 +22,7 @@ from fairline.web.api.wire import (
     LeaveRequest,
     MoveAnswer,
     MovedRequest,
+    PushRequest,
     QueueAnswer,
     Readiness,
     SessionAnswer,
@@ -51,7 +53,7 @@ _TOKEN = (*_SIGNED, "token_moved")
 _server = partial(Operation, group="server", answers={200: str}, store=False)
 
 
-def people_operations(people: People) -> list[Operation]:
+def people_operations(people: People, pushes: Pushes) -> list[Operation]:
     """The calls of people in line."""
     ticket = partial(
         Operation,
@@ -98,6 +100,14 @@ def people_operations(people: People) -> list[Operation]:
             slow=people.step_back,
             takes=StepBackRequest,
             problems=(*_TOKEN, "ticket_expired", "transition_refused", "queue_not_found", "ticket_not_found"),
+        ),
+        ticket(
+            "POST /api/v1/push",
+            "Tell this browser by Web Push when it is nearly their turn, and when it is.",
+            slow=pushes.subscribe,
+            takes=PushRequest,
+            answers={204: None},
+            problems=(*_TOKEN, "ticket_expired", "queue_not_found", "rate_limited"),
         ),
         ticket(
             "POST /api/v1/move",

@@ -36,10 +36,12 @@ class HeartbeatRequest(Strict, frozen=True):
 
 
 class LeaveRequest(Strict, frozen=True):
-    """Leaves for good, or says that the page was closed, which starts a short grace."""
+    """Leaves for good, or starts a short grace in which the place can still be taken back."""
 
     final: bool = False
-    """True leaves at once; otherwise a reload within the grace returns to the same place."""
+    """True leaves at once; otherwise a heartbeat within `grace_seconds` returns to the same place."""
+    closed: bool = False
+    """True says that only the page was closed: the place is kept for `closed_page_seconds`. Not with `final`."""
     token: Annotated[str, Meta(max_length=4096)] | None = None
     """The ticket token, for `navigator.sendBeacon`, which cannot send headers."""
 
@@ -61,6 +63,24 @@ class MoveAnswer(Struct, kw_only=True, frozen=True):
     """The link to open on the other device; the part after # never leaves the browser."""
     code: str
     expires_in_seconds: int
+
+
+class PushRequest(Strict, frozen=True):
+    """A browser's subscription to Web Push, and when to tell: at a place, or some minutes before the turn; and at the
+    turn in any case."""
+
+    endpoint: Annotated[str, Meta(min_length=12, max_length=1000, pattern="^https://")]
+    """The address at the push service of the browser's maker."""
+    p256dh: Annotated[str, Meta(min_length=80, max_length=100, pattern="^[A-Za-z0-9_=-]*$")]
+    """The browser's public key, as the subscription has it."""
+    auth: Annotated[str, Meta(min_length=20, max_length=30, pattern="^[A-Za-z0-9_=-]*$")]
+    """The secret of the subscription."""
+    place: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    """Tell at this place in line."""
+    minutes: Annotated[int, Meta(ge=1, le=600)] | None = None
+    """Tell this many minutes before the turn, as far as that can be estimated."""
+    language: Annotated[str, Meta(max_length=35)] | None = None
+    """The language of the messages; otherwise that of the request."""
 
 
 class MovedRequest(Strict, frozen=True):
@@ -120,6 +140,9 @@ class TicketAnswer(Struct, kw_only=True, frozen=True):
     """True while the amount of stock is unknown: nobody is admitted until it is known."""
     priority: int
     joined_at: datetime
+    held_until: datetime | UnsetType = UNSET
+    """Until when the place is kept, at least, if the server hears nothing more; each heartbeat moves it, and an open
+    stream moves it with its `alive` events. Left out where a place is kept without heartbeats."""
     heartbeat_interval_seconds: float
     next_heartbeat_seconds: float | UnsetType = UNSET
     """Seconds until the next heartbeat; the server may ask for fewer heartbeats. Only in the answer to a heartbeat."""
@@ -281,6 +304,7 @@ __all__ = [
     "MoveAnswer",
     "MovedRequest",
     "Problem",
+    "PushRequest",
     "QueueAnswer",
     "Readiness",
     "ServingAnswer",

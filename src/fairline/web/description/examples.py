@@ -20,6 +20,12 @@ BODIES: dict[str, dict[str, Any]] = {
     "StepBackRequest": {"places": 1, "position": 3},
     "Transfer": {"queue": "passports"},
     "SetDesk": {"name": "Desk 2", "open": True},
+    "PushRequest": {
+        "endpoint": "https://push.example/send/4f1d0c6e",
+        "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+        "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+        "place": 3,
+    },
     "MovedRequest": {"code": "eyJhbGciOiJIUzI1NiIs…"},
     "Revoke": {"ticket": 123, "reason": "abuse_detected"},
     "Stock": {"total": 500},

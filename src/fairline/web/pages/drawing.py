@@ -56,10 +56,11 @@ _POLICY = (
 class Drawing:
     """Turns pages into answers, with all the templates."""
 
-    def __init__(self, assets: Assets, renderer: Renderer) -> None:
+    def __init__(self, assets: Assets, renderer: Renderer, push_key: str = "") -> None:
         self._assets = assets
         self._environment = environment(Environment, built_in())
         self._renderer = renderer
+        self._push_key = push_key
         self._trial = asyncio.Lock()
 
     async def try_out(self, queue: QueueId, settings: QueueSettings) -> None:
@@ -144,7 +145,9 @@ class Drawing:
         return _answer(status, body, nonce, ((b"x-fairline-state", state.encode()), *headers))
 
     def _values(self, content: PageContent, settings: QueueSettings | None, nonce: str) -> dict[str, Any]:
-        script = msgspec.to_builtins(content.script(self._assets.url("fairline.js")))
+        url = self._assets.url
+        more = {"tell": url("tell.js"), "worker": url("worker.js"), "push_key": self._push_key}
+        script = msgspec.to_builtins(content.script(url("fairline.js"), **more))
         return {
             "page": content,
             "t": content.words,
@@ -157,7 +160,7 @@ class Drawing:
             "script": self._assets.url("waiting.js"),
             "format_script": self._assets.url("format.js"),
             "form_script": self._assets.url("form.js"),
-            "client": script["client"],
+            "client": self._assets.url("fairline.js"),
             "data": script,
         }
 

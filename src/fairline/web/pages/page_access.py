@@ -73,10 +73,10 @@ class PageAccess:
 
     # The ticket of a visitor
 
-    async def own_ticket(self, request: Request, queue: QueueId) -> StatusAnswer | None:
+    async def own_ticket(self, request: Request, queue: QueueId, *, stays: bool = True) -> StatusAnswer | None:
         """The status of the ticket in the visitor's cookie; None if there is none, or its record was deleted. Raises
-        TokenMoved if the ticket has moved to another device. It counts as a heartbeat: without scripts there is no
-        other one."""
+        TokenMoved if the ticket has moved to another device. It counts as a heartbeat, unless `stays` is false: without
+        scripts there is no other one."""
         token = request.cookies.get(ticket_cookie(queue))
         if not token:
             return None
@@ -84,7 +84,7 @@ class PageAccess:
             claims: TicketClaims = self.service.keyring.tickets.check(token, time.time())
             if claims.queue != queue:
                 raise TokenInvalid("it is for another queue")
-            answer = await self._seen(queue, claims)
+            answer = await (self._seen(queue, claims) if stays else self.service.status(queue, claims.number))
             if answer.ticket_status.moved != claims.moved and answer.ticket_status.status not in LIVE:
                 return None  # it moved to another device, and has ended there
             return same_ticket(claims, answer)

@@ -23,6 +23,8 @@ from fairline.web.pages.qr_codes import embedded
 IN_LINE = frozenset({"joining", "waiting", "on_hold", "paused", "admitted"})
 #: In these states the page checks again automatically.
 MAY_CHANGE = frozenset({"not_open", "maintenance", "closed", "full", "sold_out", "limited", "trouble"})
+#: In these states the page looks again soon and says when, and a button may look at once.
+SOON_AGAIN = frozenset({"full", "limited", "trouble"})
 #: The texts that the page's script needs.
 _LIVE_WORDS = (
     "group",
@@ -37,9 +39,15 @@ _LIVE_WORDS = (
     "admitted_called",
     "desk",
     "go_before",
-    "elsewhere_text",
+    "limited_title",
     "limited_text",
-    "trouble_text",
+    "again",
+    "welcome_back",
+    "tell_push",
+    "tell_open",
+    "tell_blocked",
+    "tell_title",
+    "message_label",
     "next",
     "ahead",
     "ahead_none",
@@ -60,6 +68,9 @@ _LIVE_WORDS = (
     "heard_minutes",
     "heard_lost",
     "heard_offline",
+    "heard_kept",
+    "heard_joining",
+    "heard_over",
     "announce",
 )
 #: The state for the reason of an end, if it has its own texts.
@@ -128,6 +139,7 @@ class PageContent:
         self._early = early
         self._closed = closed
         self._must_stay = settings.heartbeat_timeout_seconds > 0
+        self._closed_minutes = int(settings.closed_page_seconds // 60)
         self.ticket = ticket
         self.message = settings.message if state in IN_LINE else settings.closed_message or settings.message
         self.retry_seconds = retry_after
@@ -149,6 +161,18 @@ class PageContent:
     def live(self) -> bool:
         """Whether the script keeps the page up to date: in line, and in a walk-in line until the person is served."""
         return self.in_line or (self.walk_in and self.state == "inside")
+
+    @property
+    def soon_again(self) -> bool:
+        """Whether the page looks again so soon that it says when."""
+        return self.state in SOON_AGAIN
+
+    @property
+    def kept(self) -> str:
+        """How long the place is kept after the page was closed, in words; empty if that is not limited, or short."""
+        if self.walk_in or not self.in_line or not self._must_stay or not self._closed_minutes:
+            return ""
+        return self.words.count("kept_minutes", self._closed_minutes)
 
     @property
     def checks_again(self) -> bool:
@@ -178,8 +202,16 @@ class PageContent:
         return self.words(f"{self._end}_title")
 
     @property
-    def text(self) -> str:
+    def sign(self) -> str:
+        """What the picture above the heading shows."""
+        return self._end
+
+    @property
+    def text(self) -> Markup | str:
         """The text below the heading."""
+        if self.state == "leaving":
+            until = self.ticket.held_until if self.ticket else UNSET
+            return self._at("leaving_text", until) if isinstance(until, datetime) else ""
         if self.state == "admitted" and not self.go_url:
             return self.words("admitted_called")
         if self.state == "closed" and self._early:
@@ -297,30 +329,39 @@ class PageContent:
             for code in LANGUAGES
         ]
 
-    def script(self, client: str) -> dict[str, Any]:
-        """The data for the page's script."""
+    def _marked(self, mark: str) -> str:
+        """The address of the page in a state that the browser knows of and the server does not."""
+        return _address(self._path, self.lang, self._back_to, mark)
+
+    def script(self, client: str, **more: str) -> dict[str, Any]:
+        """The data for the page's script; `more` has what a page in line needs in addition."""
         waits = self.ticket is not None and self.ticket.status is Status.WAITING
-        texts = self.words.words(*_LIVE_WORDS) if self.live else {}
-        if texts and self.walk_in and self._must_stay:
+        texts = self.words.words(*(_LIVE_WORDS if self.live else ("group", "again")))
+        if self.live and self.walk_in and self._must_stay:
             texts["waiting_text"] = self.words("waiting_stay")
         return {
-            "client": client,
+            "client": client if self.live else "",
             "queue": self.queue,
             "name": self.name,
             "state": self.state,
             "walk_in": self.walk_in,
             "back": self._back_to,
+            "left": self._marked("left"),
+            "elsewhere": self._marked("elsewhere"),
+            "message": self.message,
             "lang": self.lang,
             "retry": self.retry_seconds,
             "ticket": self.ticket if waits else None,
             "status": self.ticket.status if self.ticket is not None else None,
             "texts": texts,
+            **(more if self.live else {}),
         }
 
 
-def page_url(queue: str, lang: str = "", back_to: str = "") -> str:
-    """The address of a queue's waiting page; `back_to` is the page of the site that the visitor asked for."""
-    return _address(f"/q/{quote(queue, safe='')}", lang, back_to)
+def page_url(queue: str, lang: str = "", back_to: str = "", mark: str = "") -> str:
+    """The address of a queue's waiting page; `back_to` is the page of the site that the visitor asked for, and `mark`
+    says what the browser has just done."""
+    return _address(f"/q/{quote(queue, safe='')}", lang, back_to, mark)
 
 
 def form_url(queue: str, lang: str = "") -> str:
@@ -333,8 +374,8 @@ def arrival_url(queue: str, lang: str = "") -> str:
     return _address(f"/arrived/{quote(queue, safe='')}", lang)
 
 
-def _address(path: str, lang: str, back_to: str = "") -> str:
-    query = {name: value for name, value in (("lang", lang), ("return", back_to)) if value}
+def _address(path: str, lang: str, back_to: str = "", mark: str = "") -> str:
+    query = {name: value for name, value in (("lang", lang), ("return", back_to), (mark, "1" if mark else "")) if value}
     return path + (f"?{urlencode(query)}" if query else "")
 
 

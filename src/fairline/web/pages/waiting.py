@@ -15,7 +15,7 @@ from fairline.domain.join_request import JoinRequest
 from fairline.domain.queue import QueueId
 from fairline.domain.queue_settings import QueueSettings, QueueStatus
 from fairline.domain.ticket import LIVE, Reason, Status
-from fairline.errors import FairlineError, QueueClosed, SessionTaken, TokenMoved, TransitionRefused
+from fairline.errors import AlreadyInLine, FairlineError, QueueClosed, SessionTaken, TokenMoved, TransitionRefused
 from fairline.service.answers import StatusAnswer
 from fairline.service.join_calendar import refused_now
 from fairline.web.api.people import named_queue, visitor_of
@@ -28,6 +28,8 @@ from fairline.web.server import request_log
 from fairline.web.server.http import Headers, Request, Response
 from fairline.web.server.problems import PROBLEMS
 
+#: With a shorter grace, leaving cannot be taken back: nobody would be quick enough.
+SHORTEST_UNDO_SECONDS = 5.0
 _STATE_OF = {Status.ADMITTED: "admitted", Status.ACTIVE: "inside", Status.COMPLETED: "finished"}
 #: How soon a page checks again whose state may change at any moment: after a no-show, or while a number moves.
 SOON_SECONDS = 0.5
@@ -43,6 +45,8 @@ class WaitingPages(Pages):
         try:
             if named := self._access.named(request, queue := named_queue(name)):
                 return named
+            if "left" in request.args and (left := await self._draw_leaving(request, queue)):
+                return left
             try:
                 answer = await self._access.own_ticket(request, queue)
             except TokenMoved:
@@ -52,6 +56,8 @@ class WaitingPages(Pages):
             snapshot, settings = await self._service.snapshot(queue)
             if "taken" in request.args:
                 raise SessionTaken
+            if "elsewhere" in request.args:
+                raise AlreadyInLine(queue)
             if settings.needs_form:
                 return see_other(form_url(queue, request.args.get("lang", "") and preferred(request)))
             if refusal := self._access.refusal_now(queue, settings, snapshot):
@@ -97,10 +103,14 @@ class WaitingPages(Pages):
         return self._back(request, queue, self._access.cookies(request, welcome, visitor))
 
     async def _leave(self, request: Request, queue: QueueId, answer: StatusAnswer | None) -> Response:
-        if answer is not None and answer.ticket_status.status in LIVE:
-            request_log.left(
-                request, await self._service.leave(queue, answer.ticket_status.number, answer.ticket_status.joined)
-            )
+        if answer is None or answer.ticket_status.status not in LIVE:
+            return self._back(request, queue)
+        if answer.ticket_status.status is Status.WAITING and answer.settings.grace_seconds >= SHORTEST_UNDO_SECONDS:
+            await self._service.unload(queue, answer.ticket_status.number)
+            return self._back(request, queue, mark="left")
+        request_log.left(
+            request, await self._service.leave(queue, answer.ticket_status.number, answer.ticket_status.joined)
+        )
         return self._back(request, queue)
 
     async def _step_back(self, request: Request, queue: QueueId, answer: StatusAnswer | None, seen: str) -> Response:
@@ -111,9 +121,9 @@ class WaitingPages(Pages):
                 await self._walk_in.step_back(queue, answer.ticket_status.number, 1, int(seen) if known else None)
         return self._back(request, queue)
 
-    def _back(self, request: Request, queue: str, cookies: Headers = ()) -> Response:
-        """A redirect to the page itself."""
-        where = page_url(queue, preferred(request) if "lang" in request.args else "", back_to(request))
+    def _back(self, request: Request, queue: str, cookies: Headers = (), mark: str = "") -> Response:
+        """A redirect to the page itself; `mark` says what the browser has just done."""
+        where = page_url(queue, preferred(request) if "lang" in request.args else "", back_to(request), mark)
         return see_other(where, cookies)
 
     # Drawing
@@ -181,6 +191,17 @@ class WaitingPages(Pages):
             closed=closed is not None,
         )
         return await self._access.drawing.draw(content, status, settings)
+
+    async def _draw_leaving(self, request: Request, queue: QueueId) -> Response | None:
+        """The page of someone who has just left and can take the place back; None once that is over. Looking at it is
+        no heartbeat: only taking the place back is one."""
+        with suppress(TokenMoved):
+            answer = await self._access.own_ticket(request, queue, stays=False)
+            if answer is not None and answer.ticket_status.leaving and answer.ticket_status.deadline:
+                left = (answer.ticket_status.deadline - answer.snapshot.now) / 1000
+                ticket = self._context.answers.ticket(answer)
+                return await self._draw(request, "leaving", queue, answer.settings, ticket, again=max(1.0, left))
+        return None
 
     async def _draw_moving(self, request: Request, answer: StatusAnswer, ticket: TicketAnswer) -> Response:
         """The page with the code that moves the number to another device."""

@@ -9,6 +9,7 @@ current status. An open stream also gives the heartbeats of its ticket.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from functools import partial
@@ -22,13 +23,13 @@ from fairline.domain.queue import QueueId
 from fairline.domain.queue_settings import QueueSettings
 from fairline.errors import FairlineError, QueueNotFound, StoreError, TooManyStreams
 from fairline.service.answers import StatusAnswer
+from fairline.web.api.wire import moment
 from fairline.web.context import Context
-from fairline.web.server.http import NO_STORE, Request, Response, Sent, Takeover
+from fairline.web.server.http import NO_STORE, Request, Response, Sent, Takeover, encode
 from fairline.web.streams.frames import Frames
 from fairline.web.streams.open_streams import (
     BUFFER_LIMIT,
     HEADERS,
-    KEEP_ALIVE_SECONDS,
     LIFE_SECONDS,
     OpenStreams,
 )
@@ -52,8 +53,14 @@ EVENTS_AT_ONCE = 500
 
 #: A comment for proxies on the way, and an event for the client: browsers hide comments from scripts, and without an
 #: event a script could not tell a quiet line from a dead connection. The event also tells people who do not move how
-#: long the line is now.
-ALIVE = b':\nevent: alive\ndata: {"queue_length":%d}\n\n'
+#: long the line is now, and until when their place is kept at least.
+ALIVE = b":\nevent: alive\ndata: %s\n\n"
+#: Sent instead while the store does not answer, so that no page says that it is up to date meanwhile.
+AWAY = b":\nevent: away\ndata: {}\n\n"
+#: Seconds between two of these events. A page that has heard none for 5 s says that it has lost the connection.
+ALIVE_SECONDS = 4.0
+#: Seconds after which a store that has not answered counts as away.
+AWAY_SECONDS = 3.0
 
 _MOVES_THE_LINE = frozenset(
     {
@@ -137,7 +144,10 @@ class Hub:
         try:
             while True:
                 # No queue waits for another, whose part of the store may not answer.
-                for queue in self._streams.keys() - under_way.keys():
+                for queue in list(self._streams):
+                    if queue in under_way:
+                        await self._check_store(queue)
+                        continue
                     under_way[queue] = task = asyncio.ensure_future(self._serve(queue))
                     task.add_done_callback(partial(_forget, under_way, queue))
                 await asyncio.sleep(POLL_SECONDS)
@@ -152,6 +162,8 @@ class Hub:
             self._drop(queue)
         except StoreError as error:
             log.warning("hub.store_away", queue=queue, error=error.message)
+            if state := self._queues.get(queue):
+                await self._say_away(queue, state)
         except Exception:
             log.exception("hub.failed", queue=queue)
 
@@ -162,7 +174,7 @@ class Hub:
             if queue not in self._streams:
                 return  # the last stream was closed meanwhile
             self._queues[queue] = state
-        await self._keep_alive(queue, state)  # first, so that it also happens while the store is unavailable
+        state.asked_at = self.loop.time()
         await self._read_events(queue, state)
         now = self.loop.time()
         if now >= state.heartbeat_at:
@@ -171,12 +183,28 @@ class Hub:
             state.refreshed(now)
             state.heartbeat_at = now + (until_next_heartbeat(last.settings) if last else REFRESH_SECONDS)
             state.return_at = now + (until_return(last.settings) if last else REFRESH_SECONDS)
-            state.waiting = last.snapshot.waiting if last else state.waiting
+            if last:
+                state.heard(last)
         elif state.moved and now - state.refreshed_at >= REFRESH_SECONDS:
             await self._push(queue, self._numbers(queue), state.moved_at)
             state.refreshed(now)
         if state.leaving and now >= state.return_at:
             await self._bring_back(queue, state)
+        state.asked_at = math.inf
+        if state.away or self.loop.time() >= state.alive_at:
+            state.away = False
+            await self._keep_alive(queue, state, ALIVE % state.alive)
+
+    async def _check_store(self, queue: QueueId) -> None:
+        """Tell the streams of a queue if the store has not answered for too long."""
+        state = self._queues.get(queue)
+        if state is not None and not state.away and self.loop.time() - state.asked_at > AWAY_SECONDS:
+            await self._say_away(queue, state)
+
+    async def _say_away(self, queue: QueueId, state: _QueueState) -> None:
+        if not state.away or self.loop.time() >= state.alive_at:
+            state.away = True
+            await self._keep_alive(queue, state, AWAY)
 
     async def _bring_back(self, queue: QueueId, state: _QueueState) -> None:
         """Tickets whose page was closed, but which have an open stream: another page is open. When a page is closed,
@@ -229,6 +257,8 @@ class Hub:
         last = None
         for start in range(0, len(numbers), SLICE):
             part = numbers[start : start + SLICE]
+            if state := self._queues.get(queue):
+                state.asked_at = self.loop.time()
             answers = await read(queue, part)
             read_at = self.loop.time()
             turn_ends = monotonic() + TURN_SECONDS
@@ -254,13 +284,11 @@ class Hub:
                     turn_ends = monotonic() + TURN_SECONDS
         return last
 
-    async def _keep_alive(self, queue: QueueId, state: _QueueState) -> None:
-        """Send a keep-alive on every stream from time to time, so that both sides notice a dead connection; and end
-        streams that are old enough."""
-        now, alive = self.loop.time(), ALIVE % state.waiting
-        if now < state.alive_at:
-            return
-        state.alive_at = now + KEEP_ALIVE_SECONDS
+    async def _keep_alive(self, queue: QueueId, state: _QueueState, alive: bytes) -> None:
+        """Send a keep-alive on every stream, so that both sides notice a dead connection; and end streams that are old
+        enough."""
+        now = self.loop.time()
+        state.alive_at = now + ALIVE_SECONDS
         turn_ends = monotonic() + TURN_SECONDS
         for number in self._numbers(queue):
             for stream in list(self._streams.get(queue, {}).get(number, ())):
@@ -288,7 +316,10 @@ class _QueueState:
     __slots__ = (
         "after",
         "alive_at",
+        "asked_at",
+        "away",
         "heartbeat_at",
+        "held_until",
         "leaving",
         "moved",
         "moved_at",
@@ -312,10 +343,29 @@ class _QueueState:
         """Tickets whose page was closed, while they have a stream here."""
         self.return_at = now
         """When those that still have a stream are brought back."""
-        self.alive_at = now + KEEP_ALIVE_SECONDS
+        self.alive_at = now + ALIVE_SECONDS
         """When the next keep-alive is due."""
+        self.asked_at = math.inf
+        """Since when the store is asked; infinite while it is not."""
+        self.away = False
+        """Whether the streams were told that the store does not answer."""
         self.waiting = 0
         """How many people wait, as last read."""
+        self.held_until: int | None = None
+        """Until when the last heartbeat keeps the places of open streams, by the store's clock."""
+
+    def heard(self, last: StatusAnswer) -> None:
+        """All streams have given a heartbeat; `last` is one of the answers."""
+        settings, snapshot = last.settings, last.snapshot
+        self.waiting = snapshot.waiting
+        seconds = settings.heartbeat_timeout_seconds and settings.heartbeat_timeout_seconds + settings.grace_seconds
+        self.held_until = snapshot.now + round(seconds * 1000) if seconds else None
+
+    @property
+    def alive(self) -> bytes:
+        """The data of an `alive` event."""
+        held = {"held_until": moment(self.held_until)} if self.held_until else {}
+        return encode({"queue_length": self.waiting, **held})
 
     def refreshed(self, now: float) -> None:
         """All streams have received their status of this moment."""

@@ -36,7 +36,8 @@ local function read(names)
   end
 end
 read({
-  'version', 'admission', 'heartbeat_timeout_seconds', 'grace_seconds', 'desk_idle_seconds', 'stopped', 'swept_at',
+  'version', 'admission', 'heartbeat_timeout_seconds', 'grace_seconds', 'closed_page_seconds', 'desk_idle_seconds',
+  'stopped', 'swept_at',
   'completed', 'stay_mean', 'flow_span', 'flow_waited', 'flow_left', 'flow_called', 'flow_inside', 'flow_out',
   'cycle_mean', 'cycle_count', 'cycle_spread', 'tokens', 'tokens_at', 'empty_at', 'head_joined', 'flow_passed',
   'passed_at', 'slowed_at', 'slowed', 'ages',

@@ -11,5 +11,7 @@ for i, record in ipairs(records_of(ARGV, 2)) do
     alive[#alive + 1] = ARGV[i + 1]
   end
 end
-if #alive > 0 then call(due and 'ZADD' or 'ZREM', DUE, unpack(alive)) end
+if #alive > 0 then
+  if due then call('ZADD', DUE, 'GT', unpack(alive)) else call('ZREM', DUE, unpack(alive)) end
+end
 return answer({})

@@ -25,6 +25,7 @@
  * @property {string} [claim_before]
  * @property {number} [next_heartbeat_seconds]
  * @property {number} heartbeat_interval_seconds
+ * @property {string} [held_until]
  * @property {string} [token]
  *
  * @typedef {"live"|"polling"|"lost"|"offline"} Connection
@@ -50,10 +51,11 @@
  */
 
 /**
- * Seconds: without a message on a stream; until the first one; for an answer; between attempts to open a stream that
+ * Seconds: without a message on a stream, until it is given up; until the page is told; until the first one; for an answer; between attempts to open a stream that
  * fails; between attempts at most; and at most if the server names a time and there is no place to lose.
  */
 const SILENCE = 45,
+  QUIET = 5,
   FIRST_WORD = 10,
   ANSWER = 15,
   STREAM_AGAIN = 60,
@@ -102,8 +104,11 @@ export class WaitingRoomClient {
   #streamAgain = 0;
   #message = "";
   #heardAt = 0;
+  #heldUntil = 0;
+  #nextAt = 0;
+  #skew = 0;
+  #quiet = 0;
   #id = random();
-  #others = new Set();
 
   /** @param {Options} options */
   constructor(options) {
@@ -126,6 +131,17 @@ export class WaitingRoomClient {
     return this.#heardAt;
   }
 
+  /** Until when the place is kept at least, by this device's clock, in milliseconds since 1970; 0 if that is not known
+   *  or has no end. */
+  get heldUntil() {
+    return this.#heldUntil;
+  }
+
+  /** When the server is asked next, in milliseconds since 1970. */
+  get nextAt() {
+    return this.#nextAt;
+  }
+
   /** Take a place, or return to the one this browser has, and keep it. */
   start() {
     if (this.#life) return;
@@ -143,7 +159,7 @@ export class WaitingRoomClient {
     if ("BroadcastChannel" in window) {
       this.#channel = new BroadcastChannel(this.#key);
       this.#channel.onmessage = ({ data }) => this.#overhear(data);
-      this.#say({ hello: this.#id });
+      this.#say({ hello: true });
     }
     this.#takeTurn(signal);
   }
@@ -151,9 +167,9 @@ export class WaitingRoomClient {
   /** Stop all calls. The place is kept for a while: start again, or reload, to return to it. */
   stop() {
     clearTimeout(this.#timer);
+    clearTimeout(this.#quiet);
     this.#life?.abort();
     this.#source?.close();
-    this.#say({ bye: this.#id });
     this.#channel?.close();
     this.#life = this.#source = this.#channel = undefined;
     this.#leads = false;
@@ -164,6 +180,12 @@ export class WaitingRoomClient {
     this.stop();
     await this.#call("/api/v1/leave", { final: true });
     this.#forget();
+  }
+
+  /** The place is being given up in another way, as by a form of the page: no tab of this browser may keep it. */
+  left() {
+    this.#say({ left: true });
+    this.stop();
   }
 
   /** One tab of a browser talks to the server, and the others listen to it. When it closes, the next one takes over. */
@@ -249,6 +271,10 @@ export class WaitingRoomClient {
     });
     if (!response.ok) throw this.#error(response, await response.json().catch(() => null));
     if (response.status === 204) return {};
+    // Clocks differ: deadlines are shown by this device's. The date is up to two seconds old: the promise is no later
+    // than the deadline. Another origin cannot read it.
+    const date = Date.parse(response.headers.get("Date") ?? "");
+    if (date) this.#skew = Date.now() - date - 2000;
     const answer = await response.json();
     // For example, a network that people must sign in to answers every request with its own page.
     if (!STATUSES.includes(answer?.status)) throw new Error("The answer is not from the line.");
@@ -279,7 +305,9 @@ export class WaitingRoomClient {
     // of them cannot take a code.
     const unreachable = { code: "unreachable", status: 0, retry: true };
     const failed = error.status ? error : Object.assign(new Error(error.message, { cause: error }), unreachable);
-    if (failed.retry) this.#tell(navigator.onLine ? "lost" : "offline");
+    // A limit is an answer: the connection is there.
+    if (failed.code === "rate_limited") this.#tell("polling");
+    else if (failed.retry) this.#tell(navigator.onLine ? "lost" : "offline");
     else this.stop();
     this.#tellSite("onError", failed);
     const wait = Math.min(LONGEST, 2 ** this.#failures++);
@@ -299,7 +327,8 @@ export class WaitingRoomClient {
           if (source !== this.#source) return;
           this.#spoke = true;
           this.#streamFailures = 0;
-          this.#tell("live");
+          this.#tell(type === "away" ? "lost" : "live");
+          this.#listen();
           this.#schedule(SILENCE);
           act(event.data && JSON.parse(event.data));
         });
@@ -313,14 +342,23 @@ export class WaitingRoomClient {
         this.#drop();
         this.#schedule(0);
       });
+      on("away", () => {});
       on("alive", (news) => this.#last && this.#heard({ ...this.#last, ...news }));
       source.onerror = () => source === this.#source && this.#drop();
     }
     return FIRST_WORD;
   }
 
+  /** The server says something every few seconds: a page that hears nothing is not up to date, though the stream may
+   *  still go on. */
+  #listen() {
+    clearTimeout(this.#quiet);
+    this.#quiet = setTimeout(() => this.#source && this.#tell(navigator.onLine ? "lost" : "offline"), QUIET * 1000);
+  }
+
   /** The stream has ended or is silent: send a heartbeat, and open another one. */
   #drop() {
+    clearTimeout(this.#quiet);
     this.#source?.close();
     this.#source = undefined;
     // One without any message may be blocked on the way for good; heartbeats get through.
@@ -330,13 +368,15 @@ export class WaitingRoomClient {
 
   #heard(/** @type {Answer} */ answer) {
     this.#heardAt = Date.now();
-    this.#say({ answer, at: this.#heardAt });
+    this.#pass(answer);
     this.#take(answer);
   }
 
   #take(/** @type {Answer} */ answer) {
     this.#last = answer;
     this.#known ||= this.#cookies;
+    const held = answer.status === "waiting" ? Date.parse(answer.held_until ?? "") : 0;
+    this.#heldUntil = held ? held + this.#skew : 0;
     this.#tellSite("onState", answer);
     this.#tellMessage(answer.message ?? "");
     if (answer.status === "waiting") {
@@ -389,18 +429,22 @@ export class WaitingRoomClient {
     this.#channel?.postMessage(what);
   }
 
+  #pass(/** @type {Answer} */ answer) {
+    this.#say({ answer, at: this.#heardAt, skew: this.#skew, connection: this.#connection });
+  }
+
   #overhear(/** @type {any} */ said) {
-    if (said.hello || said.here) this.#others.add(said.hello ?? said.here);
-    this.#others.delete(said.bye);
-    if (said.hello) {
-      this.#say({ here: this.#id });
-      if (this.#leads && this.#last) this.#say({ answer: this.#last, at: this.#heardAt, connection: this.#connection });
+    if (said.hello && this.#leads && this.#last) this.#pass(this.#last);
+    if (said.left && this.#life) {
+      this.stop();
+      return this.#tellSite("onExpired", "left");
     }
     if (this.#leads || !this.#life) return;
     if (said.connection) {
       this.#connection = said.connection;
       this.#tellSite("onConnection", said.connection);
     }
+    if (said.skew !== undefined) this.#skew = said.skew;
     if (said.at) {
       this.#heardAt = said.at;
       this.#schedule(about(SILENCE));
@@ -412,27 +456,32 @@ export class WaitingRoomClient {
 
   /** The tab is visible again, or the network is back: ask for what was missed. */
   #wake() {
-    if (document.visibilityState === "hidden" || !this.#life) return;
+    if (!this.#life) return;
+    if (document.visibilityState === "hidden") return this.#goAway(); // phones end hidden pages without a word
+    if (this.#connection === "live" && Date.now() - this.#heardAt > QUIET * 1000) this.#tell("lost");
     if ((this.#leads && !this.#source) || this.#connection !== "live" || Date.now() - this.#heardAt > 20_000)
       this.#schedule(about(0.2));
   }
 
-  /** The page closes. A reload returns in time, and another tab stays; otherwise the place is lost after the grace. */
+  /** The page closes, and has said so when it was hidden. An open stream would count as a heartbeat. */
   #hide() {
-    // The stream first: an open one counts as a heartbeat, and would undo the leave.
     clearTimeout(this.#timer);
+    clearTimeout(this.#quiet);
     this.#source?.close();
     this.#source = undefined;
-    if (this.#last?.status === "waiting" && !this.#others.size && this.#options.join !== false) {
-      const body = { final: false, ...(this.#cookies ? {} : { token: this.#token }) };
-      navigator.sendBeacon(this.#url("/api/v1/leave"), JSON.stringify(body));
-    }
-    this.#say({ bye: this.#id });
+  }
+
+  /** Ask the server to keep the place for as long as it does after a page was closed. */
+  #goAway() {
+    if (this.#last?.status !== "waiting" || this.#options.join === false) return;
+    const body = { final: false, closed: true, ...(this.#cookies ? {} : { token: this.#token }) };
+    navigator.sendBeacon(this.#url("/api/v1/leave"), JSON.stringify(body));
   }
 
   #schedule(/** @type {number} */ seconds) {
     clearTimeout(this.#timer);
     const wait = seconds >= 0 && seconds <= 2 * LONGEST_TOLD ? seconds : LONGEST; // an invalid time would fire at once
+    this.#nextAt = Date.now() + wait * 1000;
     this.#timer = setTimeout(() => (this.#source ? this.#drop() : this.#update()), wait * 1000);
   }
 

@@ -56,25 +56,63 @@ const say = (name, text) =>
 const later = (seconds, act) => setTimeout(act, seconds * 1000);
 const reload = () => location.reload();
 
-/** Write times in the reader's time zone and format. */
+/** A time of day in the reader's format. */
+const clock = (moment) => new Intl.DateTimeFormat(timeLocale(data.lang), { timeStyle: "short" }).format(moment);
+
+/** Write times in the reader's time zone and format: when something opens with its day and time zone. */
 function localise() {
   for (const time of document.querySelectorAll("time[datetime]")) {
     const moment = new Date(time.dateTime);
-    const near = Math.abs(moment - Date.now()) < 12 * 3600_000;
-    const form = near ? { timeStyle: "short" } : { dateStyle: "long", timeStyle: "short" };
-    time.textContent = new Intl.DateTimeFormat(timeLocale(data.lang), form).format(moment);
+    const form = {
+      weekday: "long",
+      day: "numeric",
+      month: "long",
+      hour: "numeric",
+      minute: "2-digit",
+      timeZoneName: "short",
+    };
+    time.textContent = time.closest("[data-opens]")
+      ? new Intl.DateTimeFormat(timeLocale(data.lang), form).format(moment)
+      : clock(moment);
   }
 }
+
+const spans = new Intl.RelativeTimeFormat(timeLocale(data.lang), { numeric: "always" });
+
+/** Count down to when something opens, in words such as "in 2 hours". */
+function countDown() {
+  for (const time of document.querySelectorAll("[data-opens] time")) {
+    const seconds = Math.max(0, Math.round((new Date(time.dateTime) - Date.now()) / 1000));
+    const [unit, length] = [
+      ["day", 86_400],
+      ["hour", 3600],
+      ["minute", 60],
+      ["second", 1],
+    ].find(([, size]) => seconds >= 2 * size) ?? ["second", 1];
+    say("countdown", spans.format(Math.floor(seconds / length), unit));
+  }
+}
+
+/** When the page looks again, if it says so. */
+let looksAt = 0;
+const drawLooks = () => {
+  const seconds = Math.ceil((looksAt - Date.now()) / 1000);
+  say("again", looksAt ? count("again", Math.max(1, seconds)) : "");
+};
 
 let lastState = page.dataset.state;
 
 function drawLine(answer) {
+  lastAnswer = answer;
   if (answer.sold_out) return reload();
   const paused = answer.queue_status !== "active" || answer.stock_unknown;
   const state = answer.on_hold ? "on_hold" : paused ? "paused" : "waiting";
   page.dataset.state = state;
   say("title", !paused && answer.position === 1 ? texts.next : texts[`${state}_title`]);
   say("text", texts[`${state}_text`]);
+  if (state !== lastState && lastState !== "joining")
+    say("announce", `${texts[`${state}_title`]}. ${texts[`${state}_text`]}`);
+  looksAt = 0;
   for (const name of ["dots", "turn"]) show(name, false);
   show("line");
   show("step-back", !answer.on_hold && answer.position < answer.queue_length);
@@ -99,6 +137,8 @@ function drawLine(answer) {
   document.title = `${data.walk_in ? answer.label : number(answer.position)} · ${data.name}`;
   drawProgress(answer);
   noteGrowth(answer, paused);
+  welcome(answer);
+  heed(answer);
   announce(answer);
 }
 
@@ -126,6 +166,26 @@ function drawProgress({ label, position }) {
     bar.setAttribute("aria-valuenow", String(done));
     bar.firstElementChild.style.width = `${done}%`;
   });
+}
+
+/** Seconds after which someone who opens the page again has been away. */
+const AWAY_SECONDS = 20;
+let here = false;
+
+/** Welcome someone who comes back to the place they left by closing the page. */
+function welcome({ label }) {
+  const key = `fairline:seen:${data.queue}`;
+  try {
+    const seen = JSON.parse(localStorage.getItem(key) ?? "{}");
+    if (!here && seen.label === label && Date.now() - seen.at > AWAY_SECONDS * 1000) {
+      say("note", texts.welcome_back);
+      show("note");
+    }
+    localStorage.setItem(key, JSON.stringify({ label, at: Date.now() }));
+  } catch {
+    /* without storage, nobody is recognised */
+  }
+  here = true;
 }
 
 let estimate,
@@ -176,11 +236,35 @@ let connection = "polling";
 function drawHeard(client) {
   const seconds = Math.round((Date.now() - client.heardAt) / 1000);
   const ago = seconds < 60 ? count("heard_seconds", seconds) : count("heard_minutes", Math.floor(seconds / 60));
-  const byConnection = { live: texts.heard_live, lost: texts.heard_lost, offline: texts.heard_offline };
-  say("heard", byConnection[connection] ?? (client.heardAt ? ago : ""));
+  const cut = connection === "lost" || connection === "offline";
+  const text = cut ? drawCut(client) : connection === "live" ? texts.heard_live : client.heardAt ? ago : "";
+  say("heard", text);
   each("heard", (it) => {
-    it.dataset.live = { live: "yes", lost: "no", offline: "no" }[connection] ?? "";
+    it.dataset.live = connection === "live" ? "yes" : cut ? "no" : "";
   });
+  drawLooks();
+}
+
+let cutAs = "";
+
+/** Without a connection: until when the place is held, and what is true after that. It is announced when it changes. */
+function drawCut({ answer, heldUntil }) {
+  const offline = connection === "offline";
+  const over = heldUntil > 0 && Date.now() >= heldUntil;
+  const name =
+    answer?.status !== "waiting"
+      ? "heard_joining"
+      : !heldUntil
+        ? "heard_kept"
+        : over
+          ? "heard_over"
+          : offline
+            ? "heard_offline"
+            : "heard_lost";
+  const text = fill(texts[name], { time: clock(heldUntil) });
+  if (name !== cutAs) say("announce", text);
+  cutAs = name;
+  return text;
 }
 
 // When it is their turn
@@ -262,6 +346,32 @@ function chime() {
   });
 }
 
+let heed = () => {};
+
+/** What someone wishes to be told is loaded once they open it, or have wished it before. */
+function offerTelling() {
+  const key = `fairline:tell:${data.queue}`;
+  for (const box of all("tell", "do")) {
+    box.hidden = false;
+    let loaded = false;
+    const load = async () => {
+      if (loaded) return;
+      loaded = true;
+      const { offer } = await import(data.tell);
+      heed = offer(box, { texts, data, say, ring, key });
+      if (lastAnswer) heed(lastAnswer);
+    };
+    box.addEventListener("toggle", load, { once: true });
+    try {
+      if (localStorage.getItem(key)) load();
+    } catch {
+      /* without storage, nothing was wished for */
+    }
+  }
+}
+
+let lastAnswer;
+
 function offerSound() {
   for (const button of all("sound", "do")) {
     button.hidden = false;
@@ -272,6 +382,16 @@ function offerSound() {
       chime();
     });
   }
+}
+
+/** Another tab gives up the place: show so too, once the server knows. */
+function followOut(tries) {
+  later(1, async () => {
+    const seen = await fetch(data.left, { method: "HEAD", cache: "no-store" }).catch(() => undefined);
+    const state = seen?.headers.get("X-Fairline-State");
+    if (state === "leaving" || state === "expired" || tries < 1) location.assign(data.left);
+    else followOut(tries - 1);
+  });
 }
 
 // Starting
@@ -292,13 +412,15 @@ async function waitInLine() {
     onState: ({ status }) => {
       if (["active", "completed"].includes(status) && status !== data.status) reload();
     },
-    onExpired: reload,
+    onExpired: (reason) => (reason === "left" ? followOut(20) : reload()),
     onMessage: (text) => {
       say("message", text);
+      if (text && text !== data.message) say("announce", `${texts.message_label}: ${text}`);
       show("message-box", !!text);
     },
     onConnection: (state) => {
       connection = state;
+      if (state === "live" || state === "polling") cutAs = "";
       drawHeard(client);
     },
     onError: ({ code }) => {
@@ -307,13 +429,24 @@ async function waitInLine() {
         later(1 + 2 * Math.random(), reload);
       } else if (code.startsWith("token_")) reload();
       else if (code === "already_in_line") {
+        client.stop();
+        location.assign(data.elsewhere);
+      } else if (code === "rate_limited") {
+        say("title", texts.limited_title);
+        say("text", texts.limited_text);
         show("dots", false);
-        say("text", texts.elsewhere_text);
-      } else if (code === "rate_limited") say("text", texts.limited_text);
+        looksAt = 1; // the client says when, once it has chosen
+        setTimeout(() => {
+          looksAt = client.nextAt;
+          drawLooks();
+        });
+      }
     },
   });
   if (data.ticket) drawLine(data.ticket);
   offerSound();
+  offerTelling();
+  for (const form of all("leave", "do")) form.addEventListener("submit", () => client.left());
   client.start();
   setInterval(() => drawHeard(client), 1000);
 }
@@ -321,6 +454,7 @@ async function waitInLine() {
 /** Check now and then whether the state of the page has changed, less and less often. Where staff may act at any
  *  moment, keep checking quickly for as long as that is likely. */
 function checkAgain(seconds) {
+  looksAt = Date.now() + seconds * 1000;
   later(seconds, async () => {
     let retry = Math.min(seconds, 60);
     try {
@@ -337,7 +471,15 @@ function checkAgain(seconds) {
 }
 
 localise();
+countDown();
+if (document.querySelector("[data-opens]")) setInterval(countDown, 1000);
 const going = document.querySelector('[data-do="go"][href]');
 if (data.state === "admitted" && going) depart(going.href);
-else if (data.client && data.texts && Object.keys(texts).length) waitInLine();
-else if (data.retry) checkAgain(data.retry);
+else if (data.client) waitInLine();
+else if (data.retry) {
+  checkAgain(data.retry);
+  if (all("again").length) {
+    drawLooks();
+    setInterval(drawLooks, 1000);
+  }
+}

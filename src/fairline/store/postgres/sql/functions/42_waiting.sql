@@ -1,18 +1,25 @@
 -- 42_waiting.sql: people who wait: they send heartbeats, ask for their status, close the page, get priority.
 
--- heartbeat: a heartbeat of people who wait: their deadlines are extended. A ticket that does not wait is only read.
--- It does not wait for the steps of the queue, because it changes nothing but the deadlines.
-CREATE FUNCTION heartbeat(_id text, _at bigint, _numbers bigint[]) RETURNS json LANGUAGE plpgsql AS $$
+-- heartbeat: a heartbeat of people who wait: their deadlines are extended, and never shortened. If their pages are
+-- closing, the places are kept for closed_page_seconds; nor does the page of someone who has just left bring them back
+-- by closing. A ticket that does not wait is only read. It does not wait for the steps of the queue, because it changes
+-- nothing but the deadlines.
+CREATE FUNCTION heartbeat(_id text, _at bigint, _numbers bigint[], _closing boolean) RETURNS json
+LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := tallies_of(_id);
   _q queues := settings_of(_tallies.queue);
   _now bigint := moment(_at);
-  _due double precision := waiting_due(_q, clock_of(_tallies, _now));
+  _clock double precision := clock_of(_tallies, _now);
+  _due double precision := waiting_due(_q, _clock);
   _rows tid[] := lock_tickets(_q.key, _numbers);
 BEGIN
-  UPDATE tickets SET leaving = false, due = _due,
-    sweep_at = CASE WHEN _due IS NOT NULL THEN least(sweep_at, _due) END
-  WHERE ctid = ANY (_rows) AND status = 'waiting';
+  IF _closing AND _due IS NOT NULL THEN
+    _due := greatest(_due, _clock + _q.closed_page_seconds * 1000);
+  END IF;
+  UPDATE tickets SET leaving = false, due = CASE WHEN _due IS NOT NULL THEN greatest(due, _due) END,
+    sweep_at = CASE WHEN _due IS NOT NULL THEN least(sweep_at, greatest(due, _due)) END
+  WHERE ctid = ANY (_rows) AND status = 'waiting' AND NOT (leaving AND _closing);
   RETURN ticket_statuses(_q.key, _now, _numbers);
 END $$;
 
@@ -25,7 +32,8 @@ DECLARE
   _due double precision := waiting_due(_q, clock_of(_tallies, moment(_at)));
   _rows tid[] := lock_tickets(_q.key, _numbers);
 BEGIN
-  UPDATE tickets SET due = _due, sweep_at = CASE WHEN _due IS NOT NULL THEN least(sweep_at, _due) END
+  UPDATE tickets SET due = CASE WHEN _due IS NOT NULL THEN greatest(due, _due) END,
+    sweep_at = CASE WHEN _due IS NOT NULL THEN least(sweep_at, greatest(due, _due)) END
   WHERE ctid = ANY (_rows) AND status = 'waiting' AND NOT leaving;
   RETURN 'null';
 END $$;
