@@ -15,7 +15,19 @@ _LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\\n]|\\.)*)"')
 _NO_UNITS = {"milliseconds", "ms", "minutes", "hours", "days", "kilobytes", "kb", "mb", "percent", "sec", "secs"}
 _SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "gauge": ("",), "summary": ("",)}
 #: Labels that the whole of a server may have, and no stranger can add to.
-LABELS = {"queue_id", "status", "state", "reason", "call", "kind", "outcome", "round", "version", "le"}
+LABELS = {
+    "queue_id",
+    "status",
+    "state",
+    "reason",
+    "call",
+    "kind",
+    "outcome",
+    "round",
+    "version",
+    "le",
+    "wait_from_seconds",
+}
 
 Labels = tuple[tuple[str, str], ...]
 

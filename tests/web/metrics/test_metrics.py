@@ -93,9 +93,9 @@ def test_every_metric_is_there_before_anything_happened(crowd: Crowd) -> None:
             "fairline_wait_seconds": "histogram",
             "fairline_estimates_compared": "counter",
             "fairline_estimates_within": "counter",
-            "fairline_estimates_coverage": "gauge",
-            "fairline_estimates_error_percent": "gauge",
-            "fairline_estimates_bias_percent": "gauge",
+            "fairline_estimates_coverage_ratio": "gauge",
+            "fairline_estimates_error_ratio": "gauge",
+            "fairline_estimates_bias_ratio": "gauge",
             "fairline_queue_status": "gauge",
             "fairline_admission_rate": "gauge",
             "fairline_max_active": "gauge",
@@ -251,7 +251,8 @@ async def test_strangers_make_no_series(crowd: Crowd) -> None:
         after.of("fairline_requests_total", call="other", status="404")
         == before.of("fairline_requests_total", call="other", status="404") + 100
     )
-    new = after.samples.keys() - before.samples.keys()
+    # Meanwhile the first wait of some length may have been compared with what was shown.
+    new = {sample for sample in after.samples.keys() - before.samples.keys() if "_estimates_" not in sample[0]}
     assert {name for name, _ in new} <= {"fairline_requests_total"}
     assert len(new) <= 6
 

@@ -138,5 +138,5 @@ async def first_frames(side: Side, token: str, **headers: str) -> tuple[Any, str
     text = re.sub(r"(^|\r\n)[0-9a-f]+\r\n", "", text)  # the ASGI application writes it in chunks
     text = re.sub(r"id: admitted-0-[0-9a-f]+", "id: admitted-0-*", text)  # until when they are called is part of it
     text = re.sub(r"retry: \d+", "retry: *", text).replace(side.queues["open"], "<open>")
-    text = re.sub(r'"(joined_at|session_token|redirect_url|claim_before)":"[^"]+"', r'"\1":"*"', text)
+    text = re.sub(r'"(joined_at|held_until|session_token|redirect_url|claim_before)":"[^"]+"', r'"\1":"*"', text)
     return start, text

@@ -99,9 +99,11 @@ def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None)
     compared = counter("fairline_estimates_compared", "Shown estimates that were compared with the wait.")
     within = counter("fairline_estimates_within", "Compared estimates whose range contained the wait.")
     by_length = ("wait_from_seconds",)
-    coverage = gauge("fairline_estimates_coverage", "Share of waits within the range shown, by length.", *by_length)
-    error = gauge("fairline_estimates_error_percent", "Median error of shown waits in percent, by length.", *by_length)
-    bias = gauge("fairline_estimates_bias_percent", "The same with its direction; below 0, too short.", *by_length)
+    coverage = gauge(
+        "fairline_estimates_coverage_ratio", "Share of waits within the range shown, by length.", *by_length
+    )
+    error = gauge("fairline_estimates_error_ratio", "Median error of shown waits, as a share of the wait.", *by_length)
+    bias = gauge("fairline_estimates_bias_ratio", "The same with its direction; below 0, too short.", *by_length)
     for queue, settings, stats in queues or ():
         snapshot, totals = stats.snapshot, stats.totals
         joined.add_metric((queue,), totals.joined)
@@ -127,8 +129,8 @@ def queue_metrics(queues: Sequence[tuple[QueueId, QueueSettings, Stats]] | None)
         for length in totals.estimates.by_wait:
             labels = (queue, str(length.from_seconds))
             coverage.add_metric(labels, length.within / length.compared)
-            error.add_metric(labels, length.error_percent or 0.0)
-            bias.add_metric(labels, length.bias_percent or 0.0)
+            error.add_metric(labels, (length.error_percent or 0.0) / 100)
+            bias.add_metric(labels, (length.bias_percent or 0.0) / 100)
         wait.add_metric((queue,), _wait_buckets(totals), (totals.wait_mean or 0) * totals.admitted)
     return [
         *(build, up, joined, admitted, returned, completed, expired),
