@@ -69,6 +69,17 @@ def test_what_a_message_reports_is_taken_back_from_it(office: Queue, sit: Sit) -
     expect(asked.get_by_role("button")).to_have_text(["Keep", "Remove"])
     asked.get_by_role("button", name="Keep").click()
     assert office.ticket(4)["status"] == "waiting"
+    before = _numbers(page)
+    row(page, "line", 4).get_by_role("button", name=re.compile("^More")).click()
+    row(page, "line", 4).locator('[data-act="cancel"]').click()
+    asked.get_by_role("button", name="Remove").click()
+    said(page).to_contain_text("was removed from the line.")
+    expect(row(page, "line", 4)).to_have_count(0)
+    undo()
+    said(page).to_contain_text("is back in line, at position")
+    expect(row(page, "line", 4)).to_be_visible()
+    assert _numbers(page) == before
+    assert office.ticket(4)["status"] == "waiting"
 
 
 def test_the_person_at_the_desk_is_above_the_fold_and_outshouts_the_next_call(office: Queue, sit: Sit) -> None:
@@ -101,6 +112,13 @@ def test_the_desk_is_read_from_right_to_left_in_arabic(office: Queue, sit: Sit) 
     assert _left_of(page, ".mine") > _left_of(page, ".others")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
     assert violations(page) == []
+
+
+def _numbers(page: Page) -> list[str]:
+    found: list[str] = page.locator('[data-show="line"] [data-ticket]').evaluate_all(
+        "rows => rows.map(row => row.dataset.ticket)"
+    )
+    return found
 
 
 def _background(locator: Locator) -> str:

@@ -66,6 +66,8 @@ def test_a_line_in_a_walk_in_line(run: Run, server: RunningServer) -> None:
     run("ticket", "call-next", "office")
     run("ticket", "no-show", "office", "2")
     assert "is admitted" in run("ticket", "reinstate", "office", "2")
+    run("ticket", "cancel", "office", "3")
+    assert "at position 1" in run("ticket", "put-back", "office", "3")
     assert "RANNEX-000001 in annex now" in run("ticket", "transfer", "office", "3", "--to", "annex")
 
 

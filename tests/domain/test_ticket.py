@@ -6,7 +6,18 @@ from itertools import product
 
 import pytest
 
-from fairline.domain.ticket import LIVE, REASONS, TRANSITIONS, WHILE_ON_HOLD, Action, Reason, Status, goes_to, label
+from fairline.domain.ticket import (
+    LIVE,
+    REASONS,
+    TAKES_BACK,
+    TRANSITIONS,
+    WHILE_ON_HOLD,
+    Action,
+    Reason,
+    Status,
+    goes_to,
+    label,
+)
 
 ENDED = frozenset(Status) - LIVE
 #: A lapse has its reason from the state it ends; these are all it can have.
@@ -17,9 +28,9 @@ LAPSES = {
 }
 
 
-def test_all_that_leads_out_of_an_ended_ticket_is_the_undo_of_a_no_show() -> None:
+def test_all_that_leads_out_of_an_ended_ticket_takes_back_a_no_show_or_a_removal() -> None:
     assert {Status.COMPLETED, Status.EXPIRED} == ENDED
-    assert [key for key in TRANSITIONS if key[0] in ENDED] == [(Status.EXPIRED, Action.REINSTATE)]
+    assert [key for key in TRANSITIONS if key[0] in ENDED] == [(Status.EXPIRED, action) for action in TAKES_BACK]
 
 
 def test_who_is_on_hold_can_be_released_or_go_and_nothing_else() -> None:
@@ -70,13 +81,14 @@ def test_the_ways_in_are_admission_and_a_call() -> None:
     assert not [to for (state, _), to in TRANSITIONS.items() if state is Status.WAITING and to is Status.ACTIVE]
 
 
-def test_the_only_ways_back_are_a_return_to_the_line_and_the_undo_of_a_no_show() -> None:
+def test_the_only_ways_back_are_a_return_to_the_line_and_the_undo_of_an_end() -> None:
     order = list(Status)
     back = [key for key, to in TRANSITIONS.items() if order.index(to) < order.index(key[0])]
     assert back == [
         (Status.ADMITTED, Action.RETURN),
         (Status.ADMITTED, Action.HOLD),
         (Status.EXPIRED, Action.REINSTATE),
+        (Status.EXPIRED, Action.PUT_BACK),
     ]
 
 

@@ -22,6 +22,8 @@ EVENT_OF = {
     Action.START: EventType.STARTED,
     Action.COMPLETE: EventType.COMPLETED,
     Action.TRANSFER: EventType.TRANSFERRED,
+    Action.REINSTATE: EventType.REINSTATED,
+    Action.PUT_BACK: EventType.PUT_BACK,
 }
 
 
@@ -142,12 +144,12 @@ class Moves(State):
         self.waited_by_age = [each * fade for each in self.waited_by_age or [0.0] * 8]
         for n in range(looked):
             t = line[(2 * n + 1) * len(line) // (2 * looked)]
-            self.waited_by_age[self._age(t)] += len(line) * seconds / looked
+            self.waited_by_age[self._age(now - t.joined)] += len(line) * seconds / looked
         self.aged_at = now
 
-    def _age(self, t: Entry) -> int:
+    def _age(self, ms: int) -> int:
         """The class of the time since a ticket joined: from 0, 30, 60, 120 … 1920 seconds."""
-        return bisect_right([30, 60, 120, 240, 480, 960, 1920], (self.now() - t.joined) / 1000)
+        return bisect_right([30, 60, 120, 240, 480, 960, 1920], ms / 1000)
 
     def _note_passed(self, many: int) -> None:
         if many > 0:
@@ -162,9 +164,16 @@ class Moves(State):
             self.flow.left += 1
             self.left_by_age = self.left_by_age or [0.0] * 8
             self.waited_by_age = self.waited_by_age or [0.0] * 8
-            self.left_by_age[self._age(t)] += 1
+            self.left_by_age[self._age(self.now() - t.joined)] += 1
         else:
             self.flow.stays = min(self.flow.stays + 1, 200)
             self.flow.stay += (max(0, self.now() - t.admitted) / 1000 - self.flow.stay) / self.flow.stays
             keep = 1 - 1 / min(2000, max(400, 2 * self.settings.max_active))
             self.flow.inside, self.flow.out = self.flow.inside * keep, self.flow.out * keep + 1
+
+    def _unmeasure_end(self, t: Entry) -> None:
+        """Who was removed and put back has not left the line. What was seen of it has faded meanwhile."""
+        remains = math.exp(-max(0, self.now() - t.ended) / 1000 / 600)
+        self.flow.left = max(0, self.flow.left - remains)
+        age = self._age(t.ended - t.joined)
+        self.left_by_age[age] = max(0, self.left_by_age[age] - remains)

@@ -8,7 +8,7 @@ from functools import partial
 
 from fairline.domain.events import EventType
 from fairline.domain.queue_settings import QueueSettings, QueueStatus
-from fairline.domain.ticket import LIVE, REASONS, REINSTATED, Action, Status, Ticket, TicketStatus, Went
+from fairline.domain.ticket import LIVE, REASONS, TAKES_BACK, Action, Status, Ticket, TicketStatus, Went
 from fairline.domain.waits import Cause
 from fairline.errors import (
     AtCapacity,
@@ -195,8 +195,8 @@ class Model(Arrivals):
 
     def _act(self, action: Action, number: int) -> TicketStatus:
         t = self._wanted(number, action)
-        if action is Action.REINSTATE:
-            self._reinstate(t)
+        if action in TAKES_BACK:
+            self._take_back(t, action)
         elif action in (Action.HOLD, Action.RELEASE):
             if t.status is Status.ADMITTED:
                 self._move(t, Action.RETURN)
@@ -208,17 +208,21 @@ class Model(Arrivals):
             self._move(t, action, REASONS.get(action))
         return self.ticket_status(t)
 
-    def _reinstate(self, t: Entry) -> None:
-        if t.reason not in REINSTATED:
-            raise TransitionRefused(Action.REINSTATE, t.found, t.reason)
+    def _take_back(self, t: Entry, action: Action) -> None:
+        if t.reason not in TAKES_BACK[action]:
+            raise TransitionRefused(action, t.found, t.reason)
         if t.holder and any(other.holder == t.holder for other in self.having(*LIVE)):
             raise HolderInLine(self.queue)
-        if not self._free_capacity():
+        if action is Action.REINSTATE and not self._free_capacity():
             raise AtCapacity(self.queue)
         self.expired[t.reason] -= 1
-        t.status, t.reason, t.ended = Status.ADMITTED, None, 0
-        t.due = self.clock + self.settings.claim_seconds * 1000
-        self._event(EventType.REINSTATED, t.number, t.desk)
+        if action is Action.PUT_BACK:
+            if not t.admitted:
+                self._unmeasure_end(t)
+            while any(other.place == t.place for other in (*self.line(), *self.aside())):
+                t.place += 1
+        t.reason, t.ended = None, 0
+        self._move(t, action)
 
     def _answer(self, ask: Callable[[], TicketStatus]) -> TicketStatus | FairlineError:
         try:

@@ -211,6 +211,13 @@ class StoreBesideModel(RuleBasedStateMachine):
         for action in (Action.NO_SHOW, Action.REINSTATE, Action.REINSTATE)[: 2 + again]:
             self.both(self.store.act(self.queue, action, [number]), partial(self.model.act, action, [number]))
 
+    @rule(pick=one_of((Status.WAITING, 0), (Status.WAITING, 1), (Status.ADMITTED, 0)), wait=one_of(0.0, 3.3, 400.0))
+    def someone_is_removed_and_put_back(self, pick: Pick, wait: float) -> None:
+        number, acts = self.number(pick), (Action.CANCEL, Action.PUT_BACK)
+        for action in acts:
+            self.both(self.store.act(self.queue, action, [number]), partial(self.model.act, action, [number]))
+            self.clock.advance(wait)
+
     @rule(pick=waiting_picks, places=one_of(1, 1, 2, 5, 100), seen=one_of(None, None, 1, 3))
     def step_back(self, pick: Pick, places: int, seen: int | None) -> None:
         number, before = self.number(pick), [t.number for t in self.model.line()]

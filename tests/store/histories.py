@@ -81,6 +81,16 @@ HISTORIES: dict[str, list[Step]] = {
         (M.act, Action.RELEASE, [(None, 0)]),
         (M.call_next, 1, "Desk 2", b"", None),
     ],
+    "someone is removed and put back where the place was given to someone else": [
+        (M.configure, STRICT, 0),
+        (M.a_crowd_joins, 3, 1, 1),
+        (M.configure, SKIP, 0),
+        (M.a_crowd_joins, 5, 0, 1),
+        (M.act, Action.CANCEL, [(Status.WAITING, n) for n in range(4)]),
+        (M.a_crowd_joins, 1, 2, 1),
+        *[(M.act, Action.PUT_BACK, [(Status.EXPIRED, 0)]) for _ in range(4)],
+        (M.call_next, 20, "", b"", None),
+    ],
     "a bucket fills up while nobody waits, and no further": [
         (M.configure, {"admission_rate": 2.5, "burst": 25}, 0),
         *[(M.a_crowd_and_some_ticks, n, 8, 3.0) for n in (0, 0, 60, 0, 20)],

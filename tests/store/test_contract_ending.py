@@ -22,10 +22,9 @@ EVENT_OF = moves.EVENT_OF | {
     Action.HOLD: EventType.PUT_ON_HOLD,
     Action.RELEASE: EventType.RELEASED,
     Action.STEP_BACK: None,  # nobody is behind
-    Action.REINSTATE: EventType.REINSTATED,
 }
 #: What the table says, and more has to hold than the state: these have tests of their own.
-CONDITIONAL = [(Status.WAITING, Action.RELEASE), (Status.EXPIRED, Action.REINSTATE)]
+CONDITIONAL = [(Status.WAITING, Action.RELEASE), (Status.EXPIRED, Action.REINSTATE), (Status.EXPIRED, Action.PUT_BACK)]
 PAIRS = [(status, action) for status in Status for action in Action]
 REFUSED = [
     (status, action)

@@ -145,6 +145,8 @@ async def test_the_newest_event_of_each_queue_tells_that_something_happened_in_i
         v.call,
         lambda: v.act(Action.NO_SHOW, 2),
         lambda: v.act(Action.REINSTATE, 2),
+        lambda: v.act(Action.CANCEL, 2),
+        lambda: v.act(Action.PUT_BACK, 2),
         lambda: v.store.revoke(v.queue, 2, "shared"),
     ):
         await happens()

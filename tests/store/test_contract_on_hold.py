@@ -6,8 +6,15 @@ import asyncio
 
 import pytest
 
-from fairline.domain.ticket import Action, Came, Reason, Status, Went
-from fairline.errors import AtCapacity, HolderInLine, InvalidRequest, QueueNotFound, TransitionRefused
+from fairline.domain.ticket import Action, Came, Reason, Status, TicketStatus, Went
+from fairline.errors import (
+    AtCapacity,
+    HolderInLine,
+    InvalidRequest,
+    QueueNotFound,
+    TicketNotFound,
+    TransitionRefused,
+)
 from tests.store.venue import WALK_IN, OpenVenue
 
 # Held
@@ -230,6 +237,71 @@ async def test_a_no_show_is_taken_back_only_where_there_is_capacity(venue: OpenV
     await v.act(Action.NO_SHOW, 1)
     await v.call()
     assert isinstance(await v.act(Action.REINSTATE, 1), AtCapacity)
+
+
+# A removal, taken back
+
+
+async def test_who_was_removed_is_put_back_at_the_old_place_as_if_nothing_had_happened(venue: OpenVenue) -> None:
+    for removed, admitted in (("waiting", 0), ("called", 1), ("on_hold", 0)):
+        v = await venue(**WALK_IN | {"heartbeat_timeout_seconds": 60, "grace_seconds": 30}, desks=["A"])
+        for client in (b"a", b"b", b"c"):
+            await v.join(client=client)
+        await v.store.admit(v.queue, 0, every=1, lease=0)  # measures the line from here on
+        v.clock.advance(10)
+        await v.store.admit(v.queue, 0, every=1, lease=0)
+        if removed == "called":
+            await v.call(number=2, desk="A")
+        elif removed == "on_hold":
+            await v.act(Action.HOLD, 2)
+        before, left = (await v.store.stats(v.queue)).totals, await v.store.snapshot(v.queue)
+        await v.act(Action.CANCEL, 2)
+        v.clock.advance(20)
+        assert await v.line() == [1, 3], removed
+        assert isinstance(await v.act(Action.PUT_BACK, 2), TicketStatus), removed
+        ticket = await v.ticket(2)
+        assert (ticket.status, ticket.position, ticket.reason, ticket.ended) == (Status.WAITING, 2, None, 0), removed
+        assert (ticket.admitted, ticket.desk, await v.seconds_left(2)) == (0, None, 90), removed
+        assert (await v.happened(2))[-1] == ("put_back", None), removed
+        after, snapshot = (await v.store.stats(v.queue)).totals, await v.store.snapshot(v.queue)
+        assert after.expired_by_reason == before.expired_by_reason == {}, removed
+        assert after.returned == admitted, removed
+        assert (snapshot.waiting, snapshot.inside, snapshot.on_hold) == (3, 0, 0), removed
+        # Of those who left the line, only what has faded in 20 seconds and was not measured yet is missing.
+        assert snapshot.leave_rate == pytest.approx(left.leave_rate, abs=0.01), removed
+        assert sum(snapshot.left_by_age) == pytest.approx(sum(left.left_by_age), abs=0.05), removed
+        assert not (await v.join(client=b"b")).created, removed
+        assert isinstance(await v.act(Action.PUT_BACK, 2), TransitionRefused), removed
+        assert await v.call(3) == [1, 2, 3], removed
+
+
+async def test_who_is_put_back_is_alone_in_the_line_from_then_on(venue: OpenVenue) -> None:
+    v = await venue(**WALK_IN)
+    await v.join()
+    await v.call(desk="A")
+    await v.act(Action.CANCEL, 1)
+    v.clock.advance(30)
+    await v.act(Action.PUT_BACK, 1)
+    assert (await v.store.snapshot(v.queue)).silences == (0,)
+    v.clock.advance(7)
+    assert (await v.store.snapshot(v.queue)).silences == (7,)
+
+
+async def test_only_a_removal_is_put_back_and_only_while_its_holder_has_no_other_ticket(venue: OpenVenue) -> None:
+    v = await venue(**WALK_IN, retain_seconds=600)
+    await v.join(client=b"c")
+    await v.act(Action.LEAVE, 1)
+    refused = await v.act(Action.PUT_BACK, 1)
+    assert isinstance(refused, TransitionRefused)
+    assert "left" in refused.message
+    await v.join(client=b"c")
+    await v.act(Action.CANCEL, 2)
+    await v.join(client=b"c")
+    before = await v.everything()
+    assert isinstance(await v.act(Action.PUT_BACK, 2), HolderInLine)
+    assert await v.everything() == before
+    await v.after(600)
+    assert isinstance(await v.act(Action.PUT_BACK, 2), TicketNotFound)
 
 
 # Sent on

@@ -29,6 +29,7 @@ _ACTIONS = {
     "terminate": "End a person's stay inside.",
     "hold": "Put a waiting person on hold until they are released.",
     "release": "Return a person on hold to their old place in line.",
+    "put-back": "Undo a removal: the person waits at their old place again.",
     "reinstate": "Undo a no-show: the person has come after all.",
 }
 

@@ -24,6 +24,7 @@ class EventType(StrEnum):
     COMPLETED = "completed"
     EXPIRED = "expired"
     REINSTATED = "reinstated"
+    PUT_BACK = "put_back"
     TRANSFERRED = "transferred"
     MOVED = "moved"
     QUEUE_CREATED = "queue_created"

@@ -64,6 +64,7 @@ class Action(StrEnum):
     CLOSE = "close"
     LAPSE = "lapse"
     REINSTATE = "reinstate"
+    PUT_BACK = "put_back"
 
 
 #: The table of all transitions. The stores use this table; an action that is not in it is refused with the state found.
@@ -100,6 +101,7 @@ TRANSITIONS: dict[tuple[Status, Action], Status] = {
     (Status.ACTIVE, Action.TRANSFER): Status.EXPIRED,
     (Status.ACTIVE, Action.LAPSE): Status.EXPIRED,
     (Status.EXPIRED, Action.REINSTATE): Status.ADMITTED,
+    (Status.EXPIRED, Action.PUT_BACK): Status.WAITING,
 }
 
 #: The actions on a waiting ticket that is on hold. Only a ticket on hold can be released.
@@ -135,8 +137,12 @@ REASONS: dict[Action, Reason] = {
     Action.CLOSE: Reason.CLOSED,
 }
 
-#: The endings that staff can undo, for someone who was called and comes too late.
-REINSTATED = frozenset({Reason.NO_SHOW, Reason.CLAIM_TIMEOUT})
+#: The endings that staff can take back, by the action that does: someone who was called comes too late after all, or
+#: someone was removed by mistake.
+TAKES_BACK = {
+    Action.REINSTATE: frozenset({Reason.NO_SHOW, Reason.CLAIM_TIMEOUT}),
+    Action.PUT_BACK: frozenset({Reason.CANCELLED}),
+}
 
 LIVE = frozenset({Status.WAITING, Status.ADMITTED, Status.ACTIVE})
 

@@ -42,6 +42,7 @@ class Topic(StrEnum):
     COMPLETED = EventType.COMPLETED.value
     EXPIRED = EventType.EXPIRED.value
     REINSTATED = EventType.REINSTATED.value
+    PUT_BACK = EventType.PUT_BACK.value
     TRANSFERRED = EventType.TRANSFERRED.value
     MOVED = EventType.MOVED.value
     QUEUE_CREATED = EventType.QUEUE_CREATED.value

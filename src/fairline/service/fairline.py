@@ -185,8 +185,8 @@ class Fairline:
         return called[0]
 
     async def act(self, queue: QueueId, action: Action, number: int) -> Ticket:
-        """Apply an action to a ticket (recall, return, complete, cancel, no-show, terminate, hold, release or
-        reinstate), and return the ticket after it."""
+        """Apply an action to a ticket (recall, return, complete, cancel, no-show, terminate, hold, release,
+        reinstate or put back), and return the ticket after it."""
         await GroupedCall(self._acts, (queue, action), (number, None, b""))
         return await self.ticket(queue, number)
 

@@ -67,6 +67,7 @@ ACTS = frozenset(
         Action.HOLD,
         Action.RELEASE,
         Action.REINSTATE,
+        Action.PUT_BACK,
     }
 )
 
@@ -211,7 +212,8 @@ class Store(Protocol):
     async def act(
         self, queue: QueueId, action: Action, numbers: Sequence[int], joined: IssuedAt = (), by: Sequence[bytes] = ()
     ) -> Outcomes:
-        """Recall, return, complete, leave, cancel, no-show, terminate, hold, release or reinstate: one of ACTS.
+        """Recall, return, complete, leave, cancel, no-show, terminate, hold, release, reinstate or put back: one of
+        ACTS. Someone who is put back waits at their old place, or just behind someone who was given it meanwhile.
         `joined` says when each ticket was issued, if that is known, and `by` who asks; both as in Visitor. A session of
         anyone else raises SessionTaken; if `by` is empty, as for staff, it may be anyone's."""
 

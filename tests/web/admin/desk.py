@@ -48,6 +48,7 @@ CALLS = {
     "POST /queues/{queue}/tickets/{ticket}/release": Role.OPERATOR,
     "POST /queues/{queue}/tickets/{ticket}/step-back": Role.OPERATOR,
     "POST /queues/{queue}/tickets/{ticket}/reinstate": Role.OPERATOR,
+    "POST /queues/{queue}/tickets/{ticket}/put-back": Role.OPERATOR,
     "POST /queues/{queue}/tickets/{ticket}/transfer": Role.OPERATOR,
     "GET /queues/{queue}/floor": Role.VIEWER,
     "GET /queues/{queue}/desks": Role.VIEWER,

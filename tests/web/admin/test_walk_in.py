@@ -94,6 +94,22 @@ def test_a_no_show_is_undone(admin: httpx.Client, queue: str, join: Join) -> Non
     assert (refused.status_code, refused.json()["found"]) == (409, "waiting")
 
 
+def test_a_removal_is_undone(admin: httpx.Client, queue: str, join: Join) -> None:
+    join(queue, client_id="c")
+    join(queue)
+    path = f"/queues/{queue}/tickets/1"
+    admin.post(f"{path}/cancel")
+    back = admin.post(f"{path}/put-back").json()
+    assert (back["status"], back["position"], back["reason"]) == ("waiting", 1, None)
+    assert events_of(admin, queue)[-2:] == [("expired", 1), ("put_back", 1)]
+    assert admin.get("/audit").json()["entries"][0]["detail"]["action"] == "put_back"
+    admin.post(f"{path}/cancel")
+    join(queue, client_id="c")
+    for number, code in ((1, "already_in_line"), (2, "transition_refused")):
+        refused = admin.post(f"/queues/{queue}/tickets/{number}/put-back")
+        assert (refused.status_code, refused.json()["code"]) == (409, code)
+
+
 def test_who_is_called_is_told_where_to_go(admin: httpx.Client, server: RunningServer, queue: str, join: Join) -> None:
     token = join(queue)["token"]
     admin.post(f"/queues/{queue}/call-next", json={"desk": "Desk 2"})

@@ -165,6 +165,15 @@ class Tickets(OperatorCalls):
             ),
             self._row(
                 Role.OPERATOR,
+                f"POST {ticket}/put-back",
+                "Undo a removal (cancel): the person waits at their old place again.",
+                partial(self.act, Action.PUT_BACK),
+                one,
+                takes=Nothing,
+                problems=(*refused, "already_in_line"),
+            ),
+            self._row(
+                Role.OPERATOR,
                 f"POST {ticket}/transfer",
                 "Transfer someone to another queue. Repeating the call after an interruption continues the transfer.",
                 self.transfer,
@@ -211,7 +220,7 @@ class Tickets(OperatorCalls):
         return await self._changed(call, Action.START, await self._service.begin(call.queue, call.number))
 
     async def act(self, action: Action, call: Call) -> Response:
-        """Recall, return, complete, no-show, cancel, terminate, hold, release or reinstate."""
+        """Recall, return, complete, no-show, cancel, terminate, hold, release, reinstate or put back."""
         call.take(Nothing)
         return await self._changed(call, action, await self._service.act(call.queue, action, call.number))
 

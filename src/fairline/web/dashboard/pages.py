@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
 
 from fairline.domain.branding import LANGUAGES, NOTICE_TEXTS, TEXTS, spoken
-from fairline.domain.ticket import REINSTATED, TRANSITIONS, WHILE_ON_HOLD, Status, goes_to
+from fairline.domain.ticket import TAKES_BACK, TRANSITIONS, WHILE_ON_HOLD, Status, goes_to
 from fairline.domain.webhook import Topic
 from fairline.errors import (
     CrossSite,
@@ -210,7 +210,7 @@ class DashboardPages:
                 "form": form(t.code),
                 "choices": choice_words(t.code),
                 "actions": _actions(),
-                "reinstated": sorted(REINSTATED),
+                "takes_back": {action: sorted(reasons) for action, reasons in TAKES_BACK.items()},
             }
         if name in ("queue", "desk"):
             data["languages"] = _LANGUAGES

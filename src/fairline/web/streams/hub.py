@@ -68,6 +68,7 @@ _MOVES_THE_LINE = frozenset(
         EventType.CALLED,
         EventType.EXPIRED,
         EventType.RETURNED,
+        EventType.PUT_BACK,
         EventType.PRIORITISED,
         EventType.PUT_ON_HOLD,
         EventType.RELEASED,

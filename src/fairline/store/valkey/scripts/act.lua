@@ -1,11 +1,15 @@
 -- act.lua: one action on each ticket: recall, return, complete, leave, cancel, no_show, terminate, hold, release,
--- reinstate.
+-- reinstate, put_back.
 -- ARGV  1 now  2 action  then for each: number  joined (when the ticket was issued; '' = any)  by (if a session runs,
 --       it must be theirs: digest; '' = anyone's)
--- Returns for each: outcome (done, refused, missing, another, taken; of reinstate also at_capacity, holder_in_line)
--- rank  due  record.
+-- Returns for each: outcome (done, refused, missing, another, taken; of reinstate and put_back also
+--       holder_in_line, of reinstate at_capacity)  rank  due  record.
 --#include step
+--#include place
 local action, reply = ARGV[2], {}
+
+-- The endings that an action takes back, as in ticket.py.
+local TAKES_BACK = {reinstate = {no_show = true, claim_timeout = true}, put_back = {cancelled = true}}
 
 -- Put a ticket on hold, or release it to its old place. The line closes up meanwhile, and opens again for it.
 local function set_on_hold(t, on_hold)
@@ -32,24 +36,34 @@ local function uncount(t, name)
   call('HINCRBY', STATS, 'total:' .. name, -1)
 end
 
--- Someone who did not come has come after all: the same desk calls them again.
-local function reinstate(t)
+-- Someone counts no longer among those who left the line. That has faded since, so what remains of it is taken back.
+local function uncount_left(t)
+  local remains = math.exp(-max(0, now - t.ended) / 1000 / FLOW_FADE_SECONDS)
+  Q.flow_left = max(0, (Q.flow_left or 0) - remains)
+  call('HSET', QUEUE, 'flow_left', Q.flow_left)
+  count_age(t.ended - t.joined, 0, -remains)
+  write_ages()
+end
+
+-- Take back the end of a ticket. Someone who did not come has come after all: the same desk calls them again. Someone
+-- who was removed by mistake waits at their old place, or just behind someone who was given it meanwhile.
+local function take_back(t)
   local why = REASON[t.reason]
-  if why ~= 'no_show' and why ~= 'claim_timeout' then return 'refused' end
+  if not TAKES_BACK[action][why] then return 'refused' end
   if t.holder ~= '' and call('HEXISTS', HOLDERS, holder_field(t)) == 1 then return 'holder_in_line' end
-  if capacity() < 1 then return 'at_capacity' end
+  if action == 'reinstate' and capacity() < 1 then return 'at_capacity' end
   uncount(t, 'expired')
   uncount(t, 'expired:' .. why)
   if why == 'no_show' and t.desk ~= '' then
     uncount(t, 'desk:no_show:' .. (call('ZSCORE', DESKS, t.desk) and t.desk or 'other'))
   end
   if t.holder ~= '' then call('HSET', HOLDERS, holder_field(t), t.number) end
-  call('ZREM', ENDED, t.number)
-  call('ZADD', ADMITTED, t.number, t.number)
-  t.state, t.reason, t.ended = STATUS.admitted, 0, 0
-  set_due(t.number, clock + Q.claim_seconds * 1000)
-  event('reinstated', t.number, t.desk)
-  save(t)
+  if action == 'put_back' then
+    if t.admitted == 0 then uncount_left(t) end
+    while taken(t.place) do t.place = t.place + 1 end
+  end
+  t.reason, t.ended = 0, 0
+  move(t, action)
   return 'done'
 end
 
@@ -57,7 +71,7 @@ local function act(t, joined, by)
   if is_another(t, joined) then return 'another' end
   if by ~= '' and t.state == STATUS.active and not is_by(t.by, by) then return 'taken' end
   if not goes_to(t, action) then return 'refused' end
-  if action == 'reinstate' then return reinstate(t) end
+  if TAKES_BACK[action] then return take_back(t) end
   if action == 'hold' and t.state == STATUS.admitted then return_to_hold(t) end
   if action == 'hold' or action == 'release' then
     set_on_hold(t, action == 'hold')

@@ -20,7 +20,7 @@ local function count_age(ms, from, by)
   local class, ends = 0, YOUNGEST_SECONDS * 1000
   while ms >= ends and class < AGE_CLASSES - 1 do class, ends = class + 1, 2 * ends end
   local at = from + class + 1
-  ages_now()[at] = ages_now()[at] + by
+  ages_now()[at] = max(0, ages_now()[at] + by)
 end
 
 function write_ages()

@@ -1,18 +1,19 @@
--- place.lua: the place a ticket takes in the line (reference: tests/model/order.py). Used by join.lua and prioritise.lua.
+-- place.lua: the place a ticket takes in the line (reference: tests/model/order.py). Used by join.lua, prioritise.lua
+-- and act.lua.
 --#include bounds
 
 local function place_of(turn, turns)
   return turn * PLACE_SPAN + min(turns - turn, PLACE_SPAN - 1)
 end
 
+local function taken(place)
+  return call('ZCOUNT', LINE, place, place) + call('ZCOUNT', ON_HOLD, place, place) > 0
+end
+
 -- The place that goes ahead of `share` of the line, never before the last turn of an equal or higher level.
 local function skip(turns, level, share)
   local function turn_at(rank)
     return floor(tonumber(call('ZRANGE', LINE, rank, rank, 'WITHSCORES')[2]) / PLACE_SPAN)
-  end
-
-  local function taken(place)
-    return call('ZCOUNT', LINE, place, place) + call('ZCOUNT', ON_HOLD, place, place) > 0
   end
 
   local waiting, turn = call('ZCARD', LINE), turns

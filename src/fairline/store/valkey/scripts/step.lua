@@ -52,7 +52,7 @@ end
 
 local EVENT_OF = {
   admit = 'admitted', call = 'called', recall = 'recalled', ['return'] = 'returned', start = 'started',
-  complete = 'completed', transfer = 'transferred',
+  complete = 'completed', transfer = 'transferred', reinstate = 'reinstated', put_back = 'put_back',
 }
 
 -- Compare a wait that was shown with the real one. Both are in ms of the queue's own time, so that outages of Fairline
@@ -145,8 +145,8 @@ local function move(t, action, reason, detail)
   t.state, t.leaving, t.on_hold = to, false, false
   local due
   if to == STATUS.waiting then
+    count('returned', t.admitted > 0 and 1 or 0) -- also 0: the line is longer
     t.admitted, t.desk, due = 0, '', waiting_due()
-    count('returned')
   elseif to == STATUS.admitted then
     if from == STATUS.waiting then admitted_now(t) end
     due = clock + Q.claim_seconds * 1000

@@ -6,6 +6,7 @@ import { count, number, t } from "./admin-text.js";
 import { duration } from "./admin-words.js";
 
 const at = (ticket) => ({ who: name(ticket), n: number(ticket.position) });
+const inLine = (who) => (who.position ? t("said_released_at", at(who)) : t("said_released", { who: name(who) }));
 /** Someone who was sent back to the line is called to the same desk again. */
 const again = (_, before) => ({ act: "call", with: { desk: before.desk } });
 
@@ -43,7 +44,7 @@ export const ACTS = {
   },
   release: {
     label: t("back_in_line_button"),
-    said: (who) => (who.position ? t("said_released_at", at(who)) : t("said_released", { who: name(who) })),
+    said: inLine,
     undo: () => ({ act: "hold" }),
   },
   reinstate: {
@@ -67,7 +68,13 @@ export const ACTS = {
         ? t("said_transferred_to", { who: name(who), queue: who.transferred_to.queue, label: who.transferred_to.label })
         : t("said_transferred", { who: name(who) }),
   },
-  cancel: { label: t("remove"), tone: "bad", said: (who) => t("said_removed", { who: name(who) }) },
+  cancel: {
+    label: t("remove"),
+    tone: "bad",
+    said: (who) => t("said_removed", { who: name(who) }),
+    undo: () => ({ act: "put_back" }),
+  },
+  put_back: { label: t("undo"), path: "put-back", said: inLine },
 };
 
 /** What can be done with a ticket, by where it is: buttons in the row, and those behind "More". */

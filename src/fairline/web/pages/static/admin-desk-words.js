@@ -24,6 +24,7 @@ const AFTER = {
   prioritise: "line",
   transfer: "missed",
   cancel: "missed",
+  put_back: "line",
 };
 const isDone = (act, ticket) => whereIs(ticket) === AFTER[act];
 

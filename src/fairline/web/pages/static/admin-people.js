@@ -20,6 +20,7 @@ const ACTS = {
   hold: { label: t("hold") },
   release: { label: t("back_in_line_button"), main: true },
   reinstate: { label: t("came_after_all"), main: true },
+  put_back: { label: t("back_in_line_button"), path: "put-back", main: true },
   prioritise: {
     label: t("move_up"),
     title: (who) => t("move_up_who", { who }),
@@ -61,10 +62,10 @@ const stateOf = (ticket) => (ticket.on_hold ? ON_HOLD : STATE[ticket.status]);
 /** Whether an action is possible for a ticket as it is now. The server checks again. */
 const can = (ticket, name) =>
   page.actions[ticket.on_hold ? "on_hold" : ticket.status].includes(name) &&
-  (name !== "reinstate" || page.reinstated.includes(ticket.reason));
+  (page.takes_back[name]?.includes(ticket.reason) ?? true);
 
 /** What takes an action back, from the message that reports it. */
-const UNDO = { no_show: "reinstate", hold: "release", release: "hold", call: "return" };
+const UNDO = { no_show: "reinstate", cancel: "put_back", hold: "release", release: "hold", call: "return" };
 const undoOf = (name, before, done, undo) => {
   const back = UNDO[name];
   if (!back || !can(done, back) || (name === "hold" && before.status !== "waiting")) return null;

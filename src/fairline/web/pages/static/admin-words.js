@@ -91,7 +91,10 @@ export const reasonWords = (reason) => (known(`reason_${reason}`) ? t(`reason_${
 
 /** Kinds of events, for the filter and for the colour of the dot. */
 export const KINDS = {
-  join: { label: t("kind_join"), types: ["joined", "prioritised", "put_on_hold", "released", "stepped_back", "moved"] },
+  join: {
+    label: t("kind_join"),
+    types: ["joined", "prioritised", "put_on_hold", "released", "put_back", "stepped_back", "moved"],
+  },
   in: { label: t("kind_in"), types: ["admitted", "called", "recalled", "returned", "started", "reinstated"] },
   end: { label: t("kind_end"), types: ["completed", "expired", "transferred"] },
   set: { label: t("kind_set"), types: [] },

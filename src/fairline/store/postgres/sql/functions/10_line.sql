@@ -46,6 +46,13 @@ CREATE FUNCTION place_of(_turn bigint, _turns bigint) RETURNS bigint LANGUAGE sq
   SELECT _turn * place_span() + least(_turns - _turn, place_span() - 1)
 $$;
 
+-- Whether a place is that of someone in the line or on hold.
+CREATE FUNCTION is_taken(_queue bigint, _place bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN EXISTS (SELECT 1 FROM line l WHERE l.queue = _queue AND l.place = _place)
+    OR EXISTS (SELECT 1 FROM tickets t WHERE t.queue = _queue AND t.on_hold AND t.place = _place);
+END $$;
+
 -- The place that goes ahead of `_share` of the line, never before the last turn of an equal or higher level.
 -- `_last` is the last turn given to levels 1, 2 and 3.
 CREATE FUNCTION skipping_place(
@@ -68,10 +75,7 @@ BEGIN
   END IF;
   -- Places within one turn run out after place_span() arrivals (or after a change from strict): then take the next
   -- turn.
-  WHILE _turns - _turn >= place_span() - 1 AND (
-    EXISTS (SELECT 1 FROM line l WHERE l.queue = _queue AND l.place = place_of(_turn, _turns))
-    OR EXISTS (SELECT 1 FROM tickets t WHERE t.queue = _queue AND t.on_hold AND t.place = place_of(_turn, _turns)))
-  LOOP
+  WHILE _turns - _turn >= place_span() - 1 AND is_taken(_queue, place_of(_turn, _turns)) LOOP
     _turn := _turn + 1;
   END LOOP;
   RETURN place_of(_turn, _turns);

@@ -118,7 +118,7 @@ BEGIN
     count(*) FILTER (WHERE status = 'expired') AS expired,
     array_agg(_now - joined) FILTER (WHERE was = 'waiting' AND status IN ('completed', 'expired')) AS gave_up,
     (array_agg(joined ORDER BY i DESC) FILTER (WHERE was = 'waiting' AND status = 'admitted'))[1] AS head_joined,
-    count(*) FILTER (WHERE status = 'waiting' AND was = 'admitted') AS returned,
+    sum((admitted_at > 0)::int) FILTER (WHERE status = 'waiting' AND was <> 'waiting') AS returned,
     -- Compare the waits that were shown with the real ones, in the queue's own time: outages do not count.
     (SELECT names FROM compared) AS estimate_names,
     (SELECT counts FROM compared) AS estimate_counts
@@ -160,7 +160,8 @@ BEGIN
   END IF;
   PERFORM record_events(_q.key, _now, ARRAY[coalesce(CASE _action
     WHEN 'admit' THEN 'admitted' WHEN 'call' THEN 'called' WHEN 'recall' THEN 'recalled' WHEN 'return' THEN 'returned'
-    WHEN 'start' THEN 'started' WHEN 'complete' THEN 'completed' WHEN 'transfer' THEN 'transferred' END, 'expired')],
+    WHEN 'start' THEN 'started' WHEN 'complete' THEN 'completed' WHEN 'transfer' THEN 'transferred'
+    WHEN 'reinstate' THEN 'reinstated' WHEN 'put_back' THEN 'put_back' END, 'expired')],
     _m.numbers, CASE WHEN _detail IS NULL THEN _m.details ELSE array_fill(_detail, ARRAY[cardinality(_m.numbers)]) END);
   PERFORM tally_moved(_q.key, _now, _m.waits, _m.returned, _m.completed, _m.expired, _m.reasons,
     greatest(_tallies.waiting, _tallies.waiting + _m.waiting), _m.estimate_names, _m.estimate_counts);
@@ -191,7 +192,7 @@ BEGIN
     _names := _names || ARRAY['admitted', 'wait_ms'];
     _counts := _counts || ARRAY[cardinality(_waits), (SELECT sum(wait) FROM unnest(_waits) wait)::bigint];
   END IF;
-  IF _returned > 0 THEN
+  IF _returned IS NOT NULL THEN -- also 0: the line is longer
     _names := _names || 'returned'::text;
     _counts := _counts || _returned;
   END IF;
@@ -246,7 +247,7 @@ BEGIN
   FOREACH _age IN ARRAY _ages LOOP
     _class := 1;
     WHILE _age >= 500 * youngest_seconds() * 2 ^ _class AND _class < age_classes() LOOP _class := _class + 1; END LOOP;
-    _counts[_class] := _counts[_class] + _each;
+    _counts[_class] := greatest(0, _counts[_class] + _each);
   END LOOP;
   RETURN _counts;
 END $$;

@@ -284,7 +284,7 @@ BEGIN
     PERFORM tally(_q.key, _now, ARRAY['joined'], ARRAY[_joined], _waiting);
   END IF;
   IF cardinality(_waits) > 0 THEN
-    PERFORM tally_moved(_q.key, _now, _waits, 0, 0, 0, NULL, _waiting);
+    PERFORM tally_moved(_q.key, _now, _waits, NULL, 0, 0, NULL, _waiting);
   END IF;
   _items := with_tickets(_q.key, _items, _existing_at, _existing);
   RETURN json_build_array(snapshot_of(_q.key, _now), array_to_json(_items));

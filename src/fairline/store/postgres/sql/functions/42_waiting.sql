@@ -94,7 +94,7 @@ BEGIN
   SELECT array_agg(c.name), array_agg(c.value) INTO _names, _counts FROM estimated e
   CROSS JOIN LATERAL estimate_counts(e.admitted - e.joined, e.seconds, e.low, e.high, e.weight) c
   WHERE e.status <> 'waiting' AND e.admitted > 0 AND e.admitted >= e.joined;
-  PERFORM tally_moved(_tallies.queue, moment(_at), NULL, 0, 0, 0, NULL, _tallies.waiting, _names, _counts);
+  PERFORM tally_moved(_tallies.queue, moment(_at), NULL, NULL, 0, 0, NULL, _tallies.waiting, _names, _counts);
   RETURN 'null';
 END $$;
 

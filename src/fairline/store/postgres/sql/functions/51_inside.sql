@@ -82,9 +82,9 @@ BEGIN
 END $$;
 
 -- act: one action on each ticket: recall, return, complete, leave, cancel, no_show, terminate, hold, release,
--- reinstate. `_joined` is as for visit; if a session runs, it must be that of `_by` ('': anyone's).
--- Returns for each: outcome (done, refused, missing, another, taken; of reinstate also at_capacity, holder_in_line) and
--- the status of the ticket.
+-- reinstate, put_back. `_joined` is as for visit; if a session runs, it must be that of `_by` ('': anyone's).
+-- Returns for each: outcome (done, refused, missing, another, taken; of reinstate and put_back also holder_in_line, of
+-- reinstate at_capacity) and the status of the ticket.
 CREATE FUNCTION act(
   _id text, _at bigint, _action text, _why reason, _numbers bigint[], _joined bigint[], _by bytea[]
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -95,7 +95,7 @@ DECLARE
   _first int := 1;
   _last int;
   _clock double precision := clock_of(_tallies, _now);
-  _alone boolean := _action IN ('hold', 'release', 'reinstate');
+  _alone boolean := _action IN ('hold', 'release', 'reinstate', 'put_back');
   _apart boolean := _alone OR _action = 'return' OR _action <> 'recall'
     AND (SELECT count(DISTINCT number) FROM unnest(_numbers) number) < cardinality(_numbers);
   _batch bigint[];
@@ -122,8 +122,8 @@ BEGIN
     _outcome := NULL;
     IF cardinality(_found) = 0 THEN
       _moved := '{}';
-    ELSIF _action = 'reinstate' THEN
-      _outcome := reinstate(_q, _now, _clock, _batch[1]);
+    ELSIF _action IN ('reinstate', 'put_back') THEN
+      _outcome := take_back(_q, _now, _clock, _batch[1], _action);
     ELSIF _alone THEN
       IF _action = 'hold' AND EXISTS (
         SELECT 1 FROM tickets t WHERE t.queue = _q.key AND t.number = _batch[1] AND t.status = 'admitted'
@@ -177,21 +177,25 @@ BEGIN
   RETURN 'done';
 END $$;
 
--- Someone who did not come has come after all: the same desk calls them again.
-CREATE FUNCTION reinstate(_q queues, _now bigint, _clock double precision, _number bigint) RETURNS text
+-- Take back the end of a ticket. Someone who did not come has come after all: the same desk calls them again. Someone
+-- who was removed by mistake waits at their old place, or just behind someone who was given it meanwhile.
+CREATE FUNCTION take_back(_q queues, _now bigint, _clock double precision, _number bigint, _action text) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies;
   _t tickets;
   _gone text[];
+  _remains double precision;
 BEGIN
   SELECT * INTO _tallies FROM tallies WHERE queue = _q.key;
   SELECT * INTO _t FROM tickets WHERE queue = _q.key AND number = _number FOR NO KEY UPDATE;
-  IF NOT FOUND OR NOT allows(_t, 'reinstate') OR _t.reason NOT IN ('no_show', 'claim_timeout') THEN
+  IF NOT FOUND OR NOT allows(_t, _action) OR _t.reason::text <> ALL (
+    CASE _action WHEN 'reinstate' THEN ARRAY['no_show', 'claim_timeout'] ELSE ARRAY['cancelled'] END)
+  THEN
     RETURN 'refused';
   ELSIF EXISTS (SELECT 1 FROM holders WHERE queue = _q.key AND holder = _t.holder) THEN
     RETURN 'holder_in_line';
-  ELSIF capacity_of(_q, _tallies) < 1 THEN
+  ELSIF _action = 'reinstate' AND capacity_of(_q, _tallies) < 1 THEN
     RETURN 'at_capacity';
   END IF;
   _gone := ARRAY['expired', 'expired:' || _t.reason];
@@ -204,11 +208,19 @@ BEGIN
   IF _t.holder IS NOT NULL THEN
     INSERT INTO holders (queue, holder, number) VALUES (_q.key, _t.holder, _number);
   END IF;
-  UPDATE tickets SET status = 'admitted', reason = NULL, ended = 0, due = _clock + _q.claim_seconds * 1000,
-    sweep_at = _clock + _q.claim_seconds * 1000
-  WHERE queue = _q.key AND number = _number;
-  UPDATE tallies SET admitted = admitted + 1 WHERE queue = _q.key;
-  PERFORM record_events(_q.key, _now, ARRAY['reinstated'], ARRAY[_number], ARRAY[nullif(_t.desk, '')]);
+  IF _action = 'put_back' THEN
+    -- They count no longer among those who left the line. That has faded since, so what remains of it is taken back.
+    IF _t.admitted = 0 THEN
+      _remains := exp(-greatest(0, _now - _t.ended) / 1000.0::double precision / flow_fade_seconds());
+      UPDATE tallies SET flow_left = greatest(0, flow_left - _remains),
+        left_by_age = with_ages(left_by_age, ARRAY[_t.ended - _t.joined], -_remains) WHERE queue = _q.key;
+    END IF;
+    WHILE is_taken(_q.key, _t.place) LOOP
+      _t.place := _t.place + 1;
+    END LOOP;
+  END IF;
+  UPDATE tickets SET ended = 0, place = _t.place WHERE queue = _q.key AND number = _number;
+  PERFORM move(_q, _now, _clock, ARRAY[_number], _action);
   RETURN 'done';
 END $$;
 
