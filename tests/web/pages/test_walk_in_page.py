@@ -45,6 +45,8 @@ def test_what_staff_do_is_told_in_walk_in_words(walk_in: WalkIn) -> None:
         ("no-show", "expired", "staff can call you again"),
         ("reinstate", "admitted", "It is your turn"),
         ("return", "waiting", "You are next"),
+        ("cancel", "expired", '"retry":0.5'),
+        ("put-back", "waiting", "You are next"),
         ("call", "admitted", "It is your turn"),
         ("start", "inside", "You are being served"),
     ):

@@ -31,7 +31,8 @@ from fairline.web.server.problems import PROBLEMS
 #: With a shorter grace, leaving cannot be taken back: nobody would be quick enough.
 SHORTEST_UNDO_SECONDS = 5.0
 _STATE_OF = {Status.ADMITTED: "admitted", Status.ACTIVE: "inside", Status.COMPLETED: "finished"}
-#: How soon a page checks again whose state may change at any moment: after a no-show, or while a number moves.
+#: How soon a page checks again whose state may change at any moment: after a no-show or a removal, or while a number
+#: moves.
 SOON_SECONDS = 0.5
 
 
@@ -153,8 +154,11 @@ class WaitingPages(Pages):
             state = "waiting" if moves else "paused"
         elif ticket_status.status is Status.EXPIRED:
             state, status = "expired", PROBLEMS["ticket_expired"][0]
-            # Staff can undo a no-show, and the page should show it as soon as they do.
-            again = SOON_SECONDS if settings.is_walk_in and ticket_status.reason is Reason.NO_SHOW else None
+            # Staff can undo a no-show or a removal, and the page should show it as soon as they do.
+            if settings.is_walk_in and ticket_status.reason in (Reason.NO_SHOW, Reason.CANCELLED):
+                again = SOON_SECONDS
+            elif ticket_status.reason is Reason.CANCELLED:
+                again = settings.heartbeat_interval_seconds
         else:
             state = _STATE_OF[ticket_status.status]
         go_url = self._go_url(answer, back_to(request))
