@@ -83,12 +83,13 @@ HISTORIES: dict[str, list[Step]] = {
     ],
     "someone is removed and put back where the place was given to someone else": [
         (M.configure, STRICT, 0),
-        (M.a_crowd_joins, 3, 1, 1),
+        (M.a_crowd_joins, 1, 1, 1),
         (M.configure, SKIP, 0),
-        (M.a_crowd_joins, 5, 0, 1),
-        (M.act, Action.CANCEL, [(Status.WAITING, n) for n in range(4)]),
-        (M.a_crowd_joins, 1, 2, 1),
-        *[(M.act, Action.PUT_BACK, [(Status.EXPIRED, 0)]) for _ in range(4)],
+        (M.act, Action.CANCEL, [(None, 1)]),
+        (M.a_crowd_joins, 1, 3, 2),
+        (M.act, Action.CANCEL, [(None, 3)]),
+        (M.a_crowd_joins, 0, 0, 3),
+        (M.act, Action.PUT_BACK, [(None, 3), (None, 1)]),
         (M.call_next, 20, "", b"", None),
     ],
     "a bucket fills up while nobody waits, and no further": [
