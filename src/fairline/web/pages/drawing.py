@@ -62,6 +62,9 @@ class Drawing:
         self._renderer = renderer
         self._push_key = push_key
         self._trial = asyncio.Lock()
+        # All that the script imports, so that a browser asks for it at once.
+        self._modules = [assets.url(name) for name in assets.scripts("waiting.js") if name != "waiting.js"]
+        self._live_modules = [*self._modules, *(assets.url(name) for name in assets.scripts("fairline.js"))]
 
     async def try_out(self, queue: QueueId, settings: QueueSettings) -> None:
         """Refuse an own template that cannot be drawn. It is tried in a process of its own, so that no visitor's page
@@ -158,9 +161,8 @@ class Drawing:
             "inline_css": Markup(self._assets.text("waiting.css")) if content.state == "joining" else "",
             "form_css": self._assets.url("form.css"),
             "script": self._assets.url("waiting.js"),
-            "format_script": self._assets.url("format.js"),
+            "modules": self._live_modules if content.live else self._modules,
             "form_script": self._assets.url("form.js"),
-            "client": self._assets.url("fairline.js"),
             "data": script,
         }
 

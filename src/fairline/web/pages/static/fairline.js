@@ -5,31 +5,14 @@
  *     const onAdmitted = (url) => location.replace(url);
  *     new WaitingRoomClient({queue: "sale", onPositionUpdate: console.log, onAdmitted}).start();
  *
- * It is one file without imports, so that a site loads one script.
+ * What it says to the server is in fairline-server.js, which it imports.
  *
  * On the server's own pages the ticket's token is in a cookie that no script can read. Elsewhere it is stored for the
  * tab.
  *
- * @typedef {object} Answer The status of a ticket, as the API answers it.
- * @property {"waiting"|"admitted"|"active"|"completed"|"expired"} status
- * @property {string} label
- * @property {number|null} position
- * @property {number} queue_length
- * @property {number|null} estimated_wait_seconds
- * @property {[number, number]|null} estimated_wait_range
- * @property {string} queue_status
- * @property {string} [reason]
- * @property {string} [message]
- * @property {string} [redirect_url]
- * @property {string} [session_token]
- * @property {string} [claim_before]
- * @property {number} [next_heartbeat_seconds]
- * @property {number} heartbeat_interval_seconds
- * @property {string} [held_until]
- * @property {string} [token]
- *
+ * @typedef {import("./fairline-server.js").Answer} Answer
  * @typedef {"live"|"polling"|"lost"|"offline"} Connection
- * @typedef {Error & {code: string, status: number, retry: boolean, retryAfter?: number}} ClientError
+ * @typedef {import("./fairline-server.js").ClientError} ClientError
  *
  * @typedef {object} Options
  * @property {string} queue The queue's id.
@@ -50,54 +33,35 @@
  * @property {(connection: Connection) => void} [onConnection]
  */
 
+import { Server, STATUSES } from "./fairline-server.js";
+
 /**
- * Seconds: without a message on a stream, until it is given up; until the page is told; until the first one; for an answer; between attempts to open a stream that
- * fails; between attempts at most; and at most if the server names a time and there is no place to lose.
+ * Seconds: without a message on a stream, until it is given up; until the page is told; until the first one; between
+ * attempts to open a stream that fails; between attempts at most; and at most if the server names a time and there is no
+ * place to lose.
  */
 const SILENCE = 45,
   QUIET = 5,
   FIRST_WORD = 10,
-  ANSWER = 15,
   STREAM_AGAIN = 60,
   LONGEST = 30,
   LONGEST_TOLD = 3600;
-/** With these statuses the server asks to try again later. An answer that is not from our server is tried again too. */
-const AGAIN = [408, 425, 429];
-const STATUSES = ["waiting", "admitted", "active", "completed", "expired"];
 const EVENTS = ["position", ...STATUSES.slice(1)];
 
 /** About this many seconds, at random, so that clients that lost the connection together do not return together. */
 const about = (/** @type {number} */ seconds) => seconds * (0.8 + 0.4 * Math.random());
 
-const random = () => {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-};
-
-/** Use storage; null if it is forbidden. What would be stored then lasts as long as the page. */
-const recall = (/** @type {() => string|null} */ read) => {
-  try {
-    return read();
-  } catch {
-    return null;
-  }
-};
-
 export class WaitingRoomClient {
   /** @type {Options} */ #options;
-  /** @type {string|undefined} */ #token;
   /** @type {Answer|undefined} */ #last;
   /** @type {EventSource|undefined} */ #source;
   /** @type {BroadcastChannel|undefined} */ #channel;
   /** @type {AbortController|undefined} */ #life;
   /** @type {Connection|undefined} */ #connection;
-  #base;
-  #key;
-  #cookies;
+  /** @type {Server} */ #server;
   #timer = 0;
   #busy = false;
   #leads = false;
-  #known = true;
   #spoke = false;
   #failures = 0;
   #streamFailures = 0;
@@ -106,19 +70,12 @@ export class WaitingRoomClient {
   #heardAt = 0;
   #heldUntil = 0;
   #nextAt = 0;
-  #skew = 0;
   #quiet = 0;
-  #id = random();
 
   /** @param {Options} options */
   constructor(options) {
     this.#options = { stream: true, ...options };
-    this.#base = (options.url ?? new URL(import.meta.url).origin).replace(/\/$/, "");
-    this.#key = `fairline:${this.#base}:${options.queue}`;
-    this.#cookies = !options.token && new URL(this.#base, location.href).origin === location.origin;
-    this.#token = options.token;
-    if (!this.#cookies) this.#token ??= recall(() => sessionStorage.getItem(this.#key)) ?? undefined;
-    this.#known = !!this.#token || (this.#cookies && options.ticket !== false);
+    this.#server = new Server(options);
   }
 
   /** The last answer. */
@@ -157,7 +114,7 @@ export class WaitingRoomClient {
     window.addEventListener("offline", () => this.#tell("offline"), { signal });
     window.addEventListener("pagehide", () => this.#hide(), { signal });
     if ("BroadcastChannel" in window) {
-      this.#channel = new BroadcastChannel(this.#key);
+      this.#channel = new BroadcastChannel(this.#server.key);
       this.#channel.onmessage = ({ data }) => this.#overhear(data);
       this.#say({ hello: true });
     }
@@ -178,8 +135,7 @@ export class WaitingRoomClient {
   /** Give up the place for good. */
   async leave() {
     this.stop();
-    await this.#call("/api/v1/leave", { final: true });
-    this.#forget();
+    await this.#server.leave();
   }
 
   /** The place is being given up in another way, as by a form of the page: no tab of this browser may keep it. */
@@ -198,7 +154,7 @@ export class WaitingRoomClient {
     this.#schedule(about(5));
     navigator.locks
       .request(
-        this.#key,
+        this.#server.key,
         { signal },
         () =>
           new Promise((done) => {
@@ -216,7 +172,7 @@ export class WaitingRoomClient {
     clearTimeout(this.#timer);
     let next = 0;
     try {
-      const answer = this.#known ? await this.#heartbeat() : await this.#join();
+      const answer = await this.#server.ask(this.#options.join);
       if (!this.#life) return;
       this.#failures = 0;
       this.#heard(answer);
@@ -230,68 +186,6 @@ export class WaitingRoomClient {
       this.#busy = false;
     }
     if (this.#life) this.#schedule(next);
-  }
-
-  /** @returns {Promise<Answer>} */
-  async #heartbeat() {
-    try {
-      return await this.#call("/api/v1/heartbeat", {});
-    } catch (error) {
-      const { status, code } = /** @type {ClientError} */ (error);
-      // A person who moved to another device must not take a second place here.
-      if (status !== 401 || !code || code === "token_moved" || this.#options.join === false) throw error;
-      // There is a token but no cookie was sent: this browser stores none.
-      if (this.#cookies && this.#token && code === "token_missing") this.#cookies = false;
-      else this.#forget();
-      return this.#known ? this.#heartbeat() : this.#join();
-    }
-  }
-
-  /** A person who has a place gets the same one. @returns {Promise<Answer>} */
-  async #join() {
-    const client = this.#cookies ? {} : { client_id: this.#clientId() };
-    const path = `/api/v1/queues/${encodeURIComponent(this.#options.queue)}/join`;
-    const answer = await this.#call(path, { ...client, ...this.#options.join });
-    this.#known = true;
-    return answer;
-  }
-
-  /** @returns {Promise<any>} */
-  async #call(/** @type {string} */ path, /** @type {object} */ body) {
-    const response = await fetch(this.#url(path), {
-      method: "POST",
-      headers: {
-        "Content-Type": "application/json",
-        ...(this.#token && !this.#cookies && { Authorization: `Bearer ${this.#token}` }),
-      },
-      body: JSON.stringify(body),
-      credentials: this.#cookies ? "same-origin" : "omit",
-      cache: "no-store",
-      signal: AbortSignal.timeout(ANSWER * 1000),
-    });
-    if (!response.ok) throw this.#error(response, await response.json().catch(() => null));
-    if (response.status === 204) return {};
-    // Clocks differ: deadlines are shown by this device's. The date is up to two seconds old: the promise is no later
-    // than the deadline. Another origin cannot read it.
-    const date = Date.parse(response.headers.get("Date") ?? "");
-    if (date) this.#skew = Date.now() - date - 2000;
-    const answer = await response.json();
-    // For example, a network that people must sign in to answers every request with its own page.
-    if (!STATUSES.includes(answer?.status)) throw new Error("The answer is not from the line.");
-    if (answer.token) this.#keep(answer.token);
-    return answer;
-  }
-
-  #error(/** @type {Response} */ response, /** @type {any} */ problem) {
-    const error = new Error(problem?.detail ?? `HTTP ${response.status}`);
-    const code = typeof problem?.code === "string" ? problem.code : ""; // without one, it is not from our server
-    return Object.assign(error, {
-      code,
-      reason: problem?.reason,
-      status: response.status,
-      retry: !code || AGAIN.includes(response.status) || response.status >= 500,
-      retryAfter: Number(response.headers.get("Retry-After")) || undefined,
-    });
   }
 
   /** @returns {number} The seconds until the next try. */
@@ -312,14 +206,13 @@ export class WaitingRoomClient {
     this.#tellSite("onError", failed);
     const wait = Math.min(LONGEST, 2 ** this.#failures++);
     if (!failed.retryAfter) return about(wait);
-    return Math.min(failed.retryAfter, this.#known ? LONGEST : LONGEST_TOLD) * (1 + 0.4 * Math.random());
+    return Math.min(failed.retryAfter, this.#server.known ? LONGEST : LONGEST_TOLD) * (1 + 0.4 * Math.random());
   }
 
   /** The stream is faster, and counts as a heartbeat while it is open. @returns {number} */
   #open() {
     if (!this.#source) {
-      const query = this.#cookies ? {} : { token: this.#token ?? "" };
-      const source = new EventSource(this.#url("/api/v1/stream", query));
+      const source = this.#server.stream();
       this.#source = source;
       this.#spoke = false;
       const on = (/** @type {string} */ type, /** @type {(data: any) => void} */ act) =>
@@ -374,9 +267,9 @@ export class WaitingRoomClient {
 
   #take(/** @type {Answer} */ answer) {
     this.#last = answer;
-    this.#known ||= this.#cookies;
+    this.#server.known ||= this.#server.cookies;
     const held = answer.status === "waiting" ? Date.parse(answer.held_until ?? "") : 0;
-    this.#heldUntil = held ? held + this.#skew : 0;
+    this.#heldUntil = held ? held + this.#server.skew : 0;
     this.#tellSite("onState", answer);
     this.#tellMessage(answer.message ?? "");
     if (answer.status === "waiting") {
@@ -395,7 +288,7 @@ export class WaitingRoomClient {
 
   #expired(reason = "") {
     this.stop();
-    this.#forget();
+    this.#server.forget();
     this.#tellSite("onExpired", reason);
   }
 
@@ -430,7 +323,7 @@ export class WaitingRoomClient {
   }
 
   #pass(/** @type {Answer} */ answer) {
-    this.#say({ answer, at: this.#heardAt, skew: this.#skew, connection: this.#connection });
+    this.#say({ answer, at: this.#heardAt, skew: this.#server.skew, connection: this.#connection });
   }
 
   #overhear(/** @type {any} */ said) {
@@ -444,7 +337,7 @@ export class WaitingRoomClient {
       this.#connection = said.connection;
       this.#tellSite("onConnection", said.connection);
     }
-    if (said.skew !== undefined) this.#skew = said.skew;
+    if (said.skew !== undefined) this.#server.skew = said.skew;
     if (said.at) {
       this.#heardAt = said.at;
       this.#schedule(about(SILENCE));
@@ -474,8 +367,7 @@ export class WaitingRoomClient {
   /** Ask the server to keep the place for as long as it does after a page was closed. */
   #goAway() {
     if (this.#last?.status !== "waiting" || this.#options.join === false) return;
-    const body = { final: false, closed: true, ...(this.#cookies ? {} : { token: this.#token }) };
-    navigator.sendBeacon(this.#url("/api/v1/leave"), JSON.stringify(body));
+    this.#server.sayClosed();
   }
 
   #schedule(/** @type {number} */ seconds) {
@@ -483,38 +375,5 @@ export class WaitingRoomClient {
     const wait = seconds >= 0 && seconds <= 2 * LONGEST_TOLD ? seconds : LONGEST; // an invalid time would fire at once
     this.#nextAt = Date.now() + wait * 1000;
     this.#timer = setTimeout(() => (this.#source ? this.#drop() : this.#update()), wait * 1000);
-  }
-
-  #url(/** @type {string} */ path, query = {}) {
-    return `${this.#base}${path}?${new URLSearchParams({ queue: this.#options.queue, ...query })}`;
-  }
-
-  #keep(/** @type {string} */ token) {
-    this.#token = token;
-    if (!this.#cookies)
-      recall(() => {
-        sessionStorage.setItem(this.#key, token);
-        return null;
-      });
-  }
-
-  #forget() {
-    this.#token = undefined;
-    this.#known = false;
-    recall(() => {
-      sessionStorage.removeItem(this.#key);
-      return null;
-    });
-  }
-
-  /** A secret of this browser, by which a person gets the same place again. */
-  #clientId() {
-    const name = "fairline:client";
-    const id = recall(() => localStorage.getItem(name)) ?? this.#id;
-    recall(() => {
-      localStorage.setItem(name, id);
-      return null;
-    });
-    return id;
   }
 }

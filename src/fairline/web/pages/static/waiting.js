@@ -3,12 +3,27 @@
  * when the state changes, the page is loaded again.
  */
 
-import { fill, formatter, timeLocale } from "./format.js";
-
-const data = JSON.parse(document.getElementById("fairline")?.textContent ?? "{}");
-const texts = data.texts ?? {};
-const { number, count, wait, noWait } = formatter(data.lang, texts);
-const page = document.documentElement;
+import { fill } from "./format.js";
+import {
+  all,
+  clock,
+  count,
+  countDown,
+  data,
+  drawLooks,
+  each,
+  later,
+  localise,
+  noWait,
+  number,
+  page,
+  reload,
+  say,
+  show,
+  texts,
+  wait,
+} from "./waiting-page.js";
+import { called, depart, destination, offerSound, ring, uncalled } from "./waiting-turn.js";
 
 /** Seconds between two announcements to screen readers. */
 const ANNOUNCE_SECONDS = 60;
@@ -41,65 +56,6 @@ const GREW = { others_went_ahead: "grew_priority", desk_closed: "grew_desk" };
 // A test compares these with what the server writes.
 export { behind, noWait, number, wait };
 
-// The page
-
-const all = (name, kind = "show") => document.querySelectorAll(`[data-${kind}="${name}"]`);
-const each = (name, act) => all(name).forEach(act);
-const show = (name, shown = true) =>
-  each(name, (it) => {
-    it.hidden = !shown;
-  });
-const say = (name, text) =>
-  each(name, (it) => {
-    if (it.textContent !== text) it.textContent = text;
-  });
-const later = (seconds, act) => setTimeout(act, seconds * 1000);
-const reload = () => location.reload();
-
-/** A time of day in the reader's format. */
-const clock = (moment) => new Intl.DateTimeFormat(timeLocale(data.lang), { timeStyle: "short" }).format(moment);
-
-/** Write times in the reader's time zone and format: when something opens with its day and time zone. */
-function localise() {
-  for (const time of document.querySelectorAll("time[datetime]")) {
-    const moment = new Date(time.dateTime);
-    const form = {
-      weekday: "long",
-      day: "numeric",
-      month: "long",
-      hour: "numeric",
-      minute: "2-digit",
-      timeZoneName: "short",
-    };
-    time.textContent = time.closest("[data-opens]")
-      ? new Intl.DateTimeFormat(timeLocale(data.lang), form).format(moment)
-      : clock(moment);
-  }
-}
-
-const spans = new Intl.RelativeTimeFormat(timeLocale(data.lang), { numeric: "always" });
-
-/** Count down to when something opens, in words such as "in 2 hours". */
-function countDown() {
-  for (const time of document.querySelectorAll("[data-opens] time")) {
-    const seconds = Math.max(0, Math.round((new Date(time.dateTime) - Date.now()) / 1000));
-    const [unit, length] = [
-      ["day", 86_400],
-      ["hour", 3600],
-      ["minute", 60],
-      ["second", 1],
-    ].find(([, size]) => seconds >= 2 * size) ?? ["second", 1];
-    say("countdown", spans.format(Math.floor(seconds / length), unit));
-  }
-}
-
-/** When the page looks again, if it says so. */
-let looksAt = 0;
-const drawLooks = () => {
-  const seconds = Math.ceil((looksAt - Date.now()) / 1000);
-  say("again", looksAt ? count("again", Math.max(1, seconds)) : "");
-};
-
 let lastState = page.dataset.state;
 
 function drawLine(answer) {
@@ -112,7 +68,7 @@ function drawLine(answer) {
   say("text", texts[`${state}_text`]);
   if (state !== lastState && lastState !== "joining")
     say("announce", `${texts[`${state}_title`]}. ${texts[`${state}_text`]}`);
-  looksAt = 0;
+  drawLooks(0);
   for (const name of ["dots", "turn"]) show(name, false);
   show("line");
   show("step-back", !answer.on_hold && answer.position < answer.queue_length);
@@ -124,7 +80,7 @@ function drawLine(answer) {
     forgetEstimate(); // an estimate from before the call says nothing about the wait after it
   }
   lastState = state;
-  desk = undefined;
+  uncalled();
   if (answer.on_hold) return drawOnHold();
   say("position", number(answer.position));
   for (const field of document.querySelectorAll('input[name="position"]')) field.value = answer.position;
@@ -267,85 +223,6 @@ function drawCut({ answer, heldUntil }) {
   return text;
 }
 
-// When it is their turn
-
-/** The address to go to: the page that the person asked for before the line. It is always on the destination site. */
-function destination(url) {
-  if (!data.back) return url;
-  const token = new URL(url).searchParams.get("fairline_session");
-  return new URL(`${data.back}${data.back.includes("?") ? "&" : "?"}fairline_session=${token}`, url).href;
-}
-
-let desk = page.dataset.state === "admitted" ? all("desk")[0]?.textContent : undefined;
-
-/** Called to a desk: show it, and ring and vibrate once for each desk. */
-function called(answer) {
-  lastState = page.dataset.state = "admitted";
-  show("line", false);
-  show("turn");
-  const where = answer.desk ? fill(texts.desk, { desk: answer.desk }) : texts.admitted_called;
-  say("desk", where);
-  document.title = `★ ${texts.admitted_title} · ${where}`;
-  const until = answer.claim_before ?? "";
-  each("go-before", (it) => {
-    if (!until) return it.replaceChildren();
-    const [first, last] = texts.go_before.split("{time}"),
-      time = document.createElement("time");
-    time.dateTime = until;
-    it.replaceChildren(first ?? "", time, last ?? "");
-  });
-  localise();
-  if (where !== desk) ring();
-  desk = where;
-}
-
-function ring() {
-  chime();
-  navigator.vibrate?.([300, 150, 300, 150, 300]);
-}
-
-/** Go to the site: soon if the page is visible, otherwise when it is, and in time before the place is lost. */
-function depart(url, until) {
-  show("line", false);
-  show("turn");
-  page.dataset.state = "admitted";
-  document.title = `★ ${texts.admitted_title}`;
-  for (const link of all("go", "do")) {
-    link.href = url;
-    link.hidden = false;
-  }
-  const go = () => location.replace(url);
-  if (!document.hidden) return void later(1.5, go);
-  chime();
-  const left = until ? (new Date(until) - Date.now()) / 2000 : 60;
-  later(Math.max(10, left), go);
-  document.addEventListener("visibilitychange", () => later(0.5, go), { once: true });
-}
-
-let audio,
-  wanted = data.walk_in === true;
-
-/** Play two soft notes. Browsers allow sound once the page was touched, for example by a press of the button. */
-function chime() {
-  if (!wanted) return;
-  audio ??= new AudioContext();
-  audio.resume();
-  [
-    [660, 0],
-    [880, 0.25],
-  ].forEach(([pitch, after]) => {
-    const tone = audio.createOscillator(),
-      volume = audio.createGain(),
-      at = audio.currentTime + after;
-    tone.frequency.value = pitch;
-    volume.gain.setValueAtTime(0.2, at);
-    volume.gain.exponentialRampToValueAtTime(0.001, at + 0.6);
-    tone.connect(volume).connect(audio.destination);
-    tone.start(at);
-    tone.stop(at + 0.6);
-  });
-}
-
 let heed = () => {};
 
 /** What someone wishes to be told is loaded once they open it, or have wished it before. */
@@ -372,18 +249,6 @@ function offerTelling() {
 
 let lastAnswer;
 
-function offerSound() {
-  for (const button of all("sound", "do")) {
-    button.hidden = false;
-    button.setAttribute("aria-pressed", String(wanted));
-    button.addEventListener("click", () => {
-      wanted = !wanted;
-      button.setAttribute("aria-pressed", String(wanted));
-      chime();
-    });
-  }
-}
-
 /** Another tab gives up the place: show so too, once the server knows. */
 function followOut(tries) {
   later(1, async () => {
@@ -404,8 +269,10 @@ async function waitInLine() {
     ...(data.state === "joining" ? { ticket: false } : {}),
     onPositionUpdate: (_position, _length, _wait, answer) => drawLine(answer),
     onAdmitted: (url, _pass, answer) => {
-      if (data.walk_in) called(answer);
-      else if (url) depart(destination(url), answer.claim_before);
+      if (data.walk_in) {
+        lastState = "admitted";
+        called(answer);
+      } else if (url) depart(destination(url), answer.claim_before);
       else if (page.dataset.state !== "admitted") reload();
     },
     onRecalled: ring,
@@ -435,11 +302,7 @@ async function waitInLine() {
         say("title", texts.limited_title);
         say("text", texts.limited_text);
         show("dots", false);
-        looksAt = 1; // the client says when, once it has chosen
-        setTimeout(() => {
-          looksAt = client.nextAt;
-          drawLooks();
-        });
+        setTimeout(() => drawLooks(client.nextAt)); // the client says when, once it has chosen
       }
     },
   });
@@ -454,7 +317,7 @@ async function waitInLine() {
 /** Check now and then whether the state of the page has changed, less and less often. Where staff may act at any
  *  moment, keep checking quickly for as long as that is likely. */
 function checkAgain(seconds) {
-  looksAt = Date.now() + seconds * 1000;
+  drawLooks(Date.now() + seconds * 1000);
   later(seconds, async () => {
     let retry = Math.min(seconds, 60);
     try {
@@ -479,7 +342,6 @@ else if (data.client) waitInLine();
 else if (data.retry) {
   checkAgain(data.retry);
   if (all("again").length) {
-    drawLooks();
     setInterval(drawLooks, 1000);
   }
 }
