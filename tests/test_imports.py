@@ -54,7 +54,7 @@ EXCEPTIONS = {
     ("web.api.public", "keeper"),
     ("web.app", "keeper"),
     # The address of a push service comes from a stranger's browser: it is checked as that of a webhook.
-    ("web.api.push", "keeper"),
+    ("web.api.tellings", "keeper"),
     # Operators try out a webhook or the mail server at once: it is sent as the keeper would send it.
     ("web.admin.deliveries", "keeper"),
     ("web.admin.mail", "keeper"),

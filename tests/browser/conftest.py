@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.backends import HOST
 from tests.browser.desks import WALK_IN, Cookies, Sit, sign_in, sit_down
 from tests.browser.venue import Person, Queue, Site, Venue, person
 from tests.shared import SHARED, remove_queues
@@ -72,6 +73,9 @@ def a_house(folder: Path, store: str = STORES[0]) -> Iterator[tuple[RunningServe
         "FAIRLINE_TICK_SECONDS": "0.2",
         "FAIRLINE_LOG_FORMAT": "json",
         "FAIRLINE_CORS_ORIGINS": site.url,
+        # Pages offer mail. No server of mail listens there.
+        "FAIRLINE_SMTP_URL": f"smtp://{HOST}:9?starttls=no",
+        "FAIRLINE_MAIL_FROM": "line@shop.example",
     }
     try:
         server = RunningServer(folder, store=store, environ=environ)

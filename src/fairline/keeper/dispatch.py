@@ -18,8 +18,9 @@ from fairline.keeper import mail, push, webhooks
 from fairline.keeper.delivery import ROUND_SECONDS, Channel, DeliveryWorker, Outcome, RetryPolicy
 from fairline.keeper.mail import MailBox, Mailer
 from fairline.keeper.notices import NoticeWriter
-from fairline.keeper.push import PushBox, Pusher
+from fairline.keeper.push import Pusher
 from fairline.keeper.webhooks import HookBox
+from fairline.keeper.wishes import Teller
 from fairline.service.fairline import Fairline
 from fairline.store import Delivery, NewDelivery
 
@@ -56,7 +57,7 @@ class Box(Protocol):
 
 class Dispatch:
     """Fills and sends all outboxes of a store: one for each webhook, one for mail if there is a `mailer`, and
-    one for Web Push if there is a `pusher`.
+    those of wishes that the `mailer` and the `pusher` can fulfil.
     `private` says whether webhooks may go to private addresses. `on_lost` is called with the kind of an outbox when
     events were gone before they were taken."""
 
@@ -80,7 +81,7 @@ class Dispatch:
         self._notice_writer = NoticeWriter(service, public_url)
         self._mail = MailBox(mailer, self._notice_writer) if mailer else None
         self._mail_open = False
-        self._push = [PushBox(pusher, service)] if pusher else []
+        self._wishes = Teller(self._notice_writer, public_url, pusher, mailer).boxes(service)
         self._boxes: list[Box] = []
         self._taken: dict[tuple[str, QueueId], str] = {}
         """The last event that was taken. If the queue has no newer one, there is nothing to do."""
@@ -120,7 +121,7 @@ class Dispatch:
         self._boxes = await self._open_boxes()
         known = {box.id for box in self._boxes}
         self._taken = {key: event for key, event in self._taken.items() if key[0] in known}
-        if len(self._boxes) == len(self._push):  # nobody wants events
+        if len(self._boxes) == len(self._wishes):  # nobody wants events
             return
         slots = asyncio.Semaphore(AT_ONCE)
 
@@ -143,7 +144,7 @@ class Dispatch:
     async def _open_boxes(self) -> list[Box]:
         hooks = [hook for hook in await self._store.registry.webhooks() if hook.active]
         boxes: list[Box] = [HookBox(hook, self._store, self._notice_writer, private=self._private) for hook in hooks]
-        boxes += self._push
+        boxes += self._wishes
         if self._mail is None:
             return boxes
         if not self._mail_open:  # it starts with events from now on: nobody gets mail about old ones

@@ -80,6 +80,12 @@ class NoticeWriter:
             return Outcome(sent=False, limited=True)
         return None
 
+    async def may_tell(self, box: str, to: str, once: str) -> bool:
+        """Whether this box may write to a mailbox that somebody typed on a page. Of all tries with the same `once`,
+        the first counts."""
+        first = await self._store.registry.limit(once, f"notices:{box}", 1, HOUR_SECONDS) == 0
+        return not first or await self._is_allowed(box, to)
+
     async def _is_allowed(self, box: str, to: str) -> bool:
         """Count one more notice to this recipient; False if the limit is reached."""
         who = self._identity.digest("notices", to).hex()

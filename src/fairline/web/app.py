@@ -17,7 +17,6 @@ from fairline.web.api.boards import Boards
 from fairline.web.api.forward_auth import ForwardAuth
 from fairline.web.api.people import People
 from fairline.web.api.public import Public
-from fairline.web.api.push import Pushes
 from fairline.web.api.routes import (
     board_operations,
     description_operations,
@@ -27,6 +26,7 @@ from fairline.web.api.routes import (
     site_operations,
 )
 from fairline.web.api.sessions import Sessions
+from fairline.web.api.tellings import Tellings
 from fairline.web.context import Context
 from fairline.web.dashboard import DashboardPages, dashboard_operations
 from fairline.web.description.page import Docs
@@ -56,10 +56,11 @@ def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None 
     """Every operation of this server."""
     people, assets = People(context), all_assets()
     push_key = PushKey(context.service.keyring.push_seed).public
-    boards, drawing = Boards(context, assets), Drawing(assets, context.renderer, push_key)
+    mails = bool(context.settings.smtp_url)
+    boards, drawing = Boards(context, assets), Drawing(assets, context.renderer, push_key, mails=mails)
     access = PageAccess(context, people, drawing)
     rows = [
-        *people_operations(people, Pushes(context)),
+        *people_operations(people, Tellings(context)),
         *site_operations(Sessions(context), ForwardAuth(context)),
         *public_operations(Public(context, keeper)),
         *admin_operations(context, drawing),

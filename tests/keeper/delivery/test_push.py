@@ -22,15 +22,16 @@ from fairline.domain.queue import QueueId
 from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action
 from fairline.errors import RateLimited
-from fairline.keeper import push
+from fairline.keeper import notices, push, wishes
 from fairline.keeper.delivery import Outcome
 from fairline.keeper.dispatch import Dispatch
 from fairline.keeper.push import Pusher
 from fairline.service.fairline import Fairline
-from fairline.service.push import MOST_TRIES, PushWish, PushWishes
+from fairline.service.wishes import MOST_TRIES, Wish, Wishes
 from fairline.store import Store
 from tests.keeper.delivery.hooks import at_work, service_of
-from tests.keeper.delivery.notices import join, until_empty
+from tests.keeper.delivery.notices import PUBLIC, QUICK, join, mailer, until_empty
+from tests.mailbox import Mailbox
 from tests.receiver import Answer, Letter, Receiver
 from tests.web.inside import until
 
@@ -64,8 +65,9 @@ def _derived(key: bytes, salt: bytes, info: bytes, length: int) -> bytes:
 
 @pytest.fixture
 async def service(store: Store, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Fairline]:
-    monkeypatch.setattr(push, "SOONEST_SECONDS", 0.02)
-    monkeypatch.setattr(push, "LATEST_SECONDS", 0.05)
+    monkeypatch.setattr(wishes, "SOONEST_SECONDS", 0.02)
+    monkeypatch.setattr(wishes, "LATEST_SECONDS", 0.05)
+    monkeypatch.setattr(push, "AGAIN_SECONDS", 0.05)
     made = service_of(store)
     yield made
     await made.close()
@@ -85,11 +87,12 @@ async def wish(service: Fairline, queue: QueueId, who: str, browser: Browser, **
         "ticket": ticket.number,
         "joined": ticket.joined,
         "subscription": browser.subscription,
+        "label": answer.label,
         "text": who,
         "url": "/",
     }
-    nearly = PushWish(**given, place=when.get("place"), minutes=when.get("minutes"), title="nearly")
-    await PushWishes(service).add(queue, ticket, [nearly, PushWish(**given, place=None, minutes=None, title="turn")])
+    nearly = Wish(**given, place=when.get("place"), minutes=when.get("minutes"), title="nearly")
+    await Wishes(service).add(queue, ticket, [nearly, Wish(**given, place=None, minutes=None, title="turn")])
 
 
 def keeper(service: Fairline) -> Dispatch:
@@ -117,6 +120,72 @@ async def test_each_is_told_once_at_the_place_they_chose_and_at_their_turn(servi
         assert [(each["title"], each["body"]) for each in read] == [("nearly", "Ada"), ("turn", "Ada")]
     finally:
         receiver.down()
+
+
+async def wish_for_mail(service: Fairline, queue: QueueId, who: str, email: str, most: int = 3) -> None:
+    ticket = (await join(service, queue, who)).ticket_status
+    given: dict[str, Any] = {"queue": queue, "ticket": ticket.number, "joined": ticket.joined, "label": "Q-1"}
+    given |= {"email": email, "language": "de", "text": who, "url": f"/q/{queue}?lang=de"}
+    nearly = Wish(**given, place=1, minutes=None, title="Bald")
+    wishes = [nearly, Wish(**given, place=None, minutes=None, title="Jetzt")]
+    await Wishes(service).add_mail(queue, ticket, wishes, email, most)
+
+
+async def test_by_mail_each_is_told_once_at_their_place_and_at_their_turn(service: Fairline, store: Store) -> None:
+    mailbox, queue = Mailbox(), await open_line(store)
+    answers = ["451 later", "451 later"]
+    mailbox.refuse = lambda line: answers.pop() if answers and line.upper().startswith("RCPT") else None
+    email = f"ada.{secrets.token_hex(4)}@example.com"
+    try:
+        await join(service, queue, "Grace")
+        await wish_for_mail(service, queue, "Ada", email)
+        await wish_for_mail(service, queue, "Left", f"left-{email}")
+        await service.act(queue, Action.CANCEL, 3)
+        made = Dispatch(service, private=True, public_url=PUBLIC, mailer=mailer(mailbox), round_seconds=0.02)
+        async with at_work(made):
+            await service.call_next(queue)
+            await until(lambda: len(mailbox.mails) == 1)
+            await service.call_next(queue)
+            await until(lambda: len(mailbox.mails) == 2)
+            await until_empty(store, "mail-wishes")
+        assert [(mail.to, mail.message["Subject"]) for mail in mailbox.mails] == [
+            (email, "Bald: Q-1"),
+            (email, "Jetzt: Q-1"),
+        ]
+        assert {mail.message["Content-Language"] for mail in mailbox.mails} == {"de"}
+        assert f"{PUBLIC}/q/{queue}?lang=de" in mailbox.mails[0].text
+    finally:
+        mailbox.down()
+
+
+async def test_nobody_is_sent_mail_again_and_again(
+    service: Fairline, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mailbox, queue = Mailbox(), await open_line(store)
+    monkeypatch.setattr(notices, "MOST_NOTICES", 2)
+    email = f"ada.{secrets.token_hex(4)}@gmail.com"
+    try:
+        for number in range(3):
+            await wish_for_mail(service, queue, f"Ada {number}", email.replace("@", f"+{number}@"))
+        with pytest.raises(RateLimited) as refused:
+            await wish_for_mail(service, queue, "Ada 4", email.replace(".", "", 1))
+        assert refused.value.who == "email"
+        await wish_for_mail(service, await open_line(store), "Ada 5", email)  # in another line
+        made = Dispatch(service, private=True, mailer=mailer(mailbox), round_seconds=0.02, retry_policy=QUICK)
+        async with at_work(made):
+            await until(lambda: len(mailbox.mails) == 2)
+            for _ in range(3):
+                await service.call_next(queue)
+            await service.call_next(queue)
+
+            async def left() -> bool:
+                (counts,) = await store.outbox.counts(["mail-wishes"])
+                return counts.pending <= 1
+
+            await until(left)
+        assert len(mailbox.mails) == 2, "of at least five whose moment has come"
+    finally:
+        mailbox.down()
 
 
 async def test_a_wish_is_forgotten_with_its_ticket_and_with_its_subscription(service: Fairline, store: Store) -> None:
@@ -157,11 +226,11 @@ async def test_a_push_goes_to_no_private_address_and_to_no_stranger_without_a_ce
     key = PushKey(service.keyring.push_seed)
     try:
         refused = await Pusher(key, "", private=False).send(Browser(receiver.url).subscription, b"{}")
-        assert refused == Outcome(sent=False, later=push.LATEST_SECONDS)
+        assert refused == Outcome(sent=False, later=push.AGAIN_SECONDS)
         plain = receiver.url.replace("http://", "https://")
         tls = ssl.create_default_context()
         refused = await Pusher(key, "", private=True, tls=tls).send(Browser(plain).subscription, b"{}")
-        assert refused == Outcome(sent=False, later=push.LATEST_SECONDS)
+        assert refused == Outcome(sent=False, later=push.AGAIN_SECONDS)
         assert receiver.letters == []
     finally:
         receiver.down()

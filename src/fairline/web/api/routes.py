@@ -11,8 +11,8 @@ from fairline.web.api.boards import Boards
 from fairline.web.api.forward_auth import ForwardAuth
 from fairline.web.api.people import People
 from fairline.web.api.public import Public
-from fairline.web.api.push import Pushes
 from fairline.web.api.sessions import Sessions
+from fairline.web.api.tellings import Tellings
 from fairline.web.api.wire import (
     BoardAnswer,
     Health,
@@ -20,6 +20,7 @@ from fairline.web.api.wire import (
     JoinRequest,
     KeySet,
     LeaveRequest,
+    MailRequest,
     MoveAnswer,
     MovedRequest,
     PushRequest,
@@ -53,7 +54,7 @@ _TOKEN = (*_SIGNED, "token_moved")
 _server = partial(Operation, group="server", answers={200: str}, store=False)
 
 
-def people_operations(people: People, pushes: Pushes) -> list[Operation]:
+def people_operations(people: People, tellings: Tellings) -> list[Operation]:
     """The calls of people in line."""
     ticket = partial(
         Operation,
@@ -104,8 +105,16 @@ def people_operations(people: People, pushes: Pushes) -> list[Operation]:
         ticket(
             "POST /api/v1/push",
             "Tell this browser by Web Push when it is nearly their turn, and when it is.",
-            slow=pushes.subscribe,
+            slow=tellings.by_push,
             takes=PushRequest,
+            answers={204: None},
+            problems=(*_TOKEN, "ticket_expired", "queue_not_found", "rate_limited"),
+        ),
+        ticket(
+            "POST /api/v1/mail",
+            "Tell by e-mail when it is nearly their turn, and when it is.",
+            slow=tellings.by_mail,
+            takes=MailRequest,
             answers={204: None},
             problems=(*_TOKEN, "ticket_expired", "queue_not_found", "rate_limited"),
         ),

@@ -83,6 +83,18 @@ class PushRequest(Strict, frozen=True):
     """The language of the messages; otherwise that of the request."""
 
 
+class MailRequest(Strict, frozen=True):
+    """An e-mail address, and when to tell: at a place, or some minutes before the turn; and at the turn in any case."""
+
+    email: Annotated[str, Meta(min_length=3, max_length=254)]
+    place: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    """Tell at this place in line."""
+    minutes: Annotated[int, Meta(ge=1, le=600)] | None = None
+    """Tell this many minutes before the turn, as far as that can be estimated."""
+    language: Annotated[str, Meta(max_length=35)] | None = None
+    """The language of the mails; otherwise that of the request."""
+
+
 class MovedRequest(Strict, frozen=True):
     """The code of a link, sent by the device that the ticket moves to."""
 
@@ -301,6 +313,7 @@ __all__ = [
     "JoinRequest",
     "KeySet",
     "LeaveRequest",
+    "MailRequest",
     "MoveAnswer",
     "MovedRequest",
     "Problem",

@@ -26,6 +26,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "auth": "BTBZMqHH6r4Tts7J_aSIgg",
         "place": 3,
     },
+    "MailRequest": {"email": "ada@example.com", "place": 3, "language": "en"},
     "MovedRequest": {"code": "eyJhbGciOiJIUzI1NiIs…"},
     "Revoke": {"ticket": 123, "reason": "abuse_detected"},
     "Stock": {"total": 500},

@@ -56,11 +56,12 @@ _POLICY = (
 class Drawing:
     """Turns pages into answers, with all the templates."""
 
-    def __init__(self, assets: Assets, renderer: Renderer, push_key: str = "") -> None:
+    def __init__(self, assets: Assets, renderer: Renderer, push_key: str = "", *, mails: bool = False) -> None:
         self._assets = assets
         self._environment = environment(Environment, built_in())
         self._renderer = renderer
         self._push_key = push_key
+        self._mails = mails
         self._trial = asyncio.Lock()
         # All that the script imports, so that a browser asks for it at once.
         self._modules = [assets.url(name) for name in assets.scripts("waiting.js") if name != "waiting.js"]
@@ -162,6 +163,7 @@ class Drawing:
             "form_css": self._assets.url("form.css"),
             "script": self._assets.url("waiting.js"),
             "modules": self._live_modules if content.live else self._modules,
+            "mails": self._mails,
             "form_script": self._assets.url("form.js"),
             "data": script,
         }

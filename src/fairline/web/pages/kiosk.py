@@ -6,7 +6,6 @@ the same address. It works as long as the admin key that created the link is val
 
 from __future__ import annotations
 
-import math
 import time
 from typing import Any
 from urllib.parse import quote
@@ -43,8 +42,9 @@ log = structlog.get_logger()
 
 #: How long the code on a printed ticket is valid: as long as a person may wait with it.
 PAPER_SECONDS = 12 * 3600
-#: Parties of up to BUTTONS people have a button each, at most ROW in a row. Larger ones ask at the desk.
-BUTTONS, ROW = 20, 10
+#: Parties of up to BUTTONS people have a button each: the first SMALL at once, if there are more than ALL_AT_ONCE, and
+#: the others behind "More". Larger parties ask at the desk.
+BUTTONS, SMALL, ALL_AT_ONCE = 20, 6, 8
 
 
 class KioskPages(Pages):
@@ -201,7 +201,7 @@ class KioskPages(Pages):
             "prints": claims.prints,
             "series": [Series(name, content.words.series(name)) for name in settings.series],
             "parties": (parties := _parties(settings)),
-            "columns": _columns(len(parties)),
+            "small": SMALL if len(parties) > ALL_AT_ONCE else len(parties),
             "taken": None,
             "refused": False,
             "crowd": "",
@@ -219,11 +219,6 @@ def _parties(settings: QueueSettings) -> range:
     if settings.ask_party_size is Ask.NO:
         return range(0)
     return range(1, min(settings.max_party_size, BUTTONS) + 1)
-
-
-def _columns(buttons: int) -> int:
-    """The number of buttons in a row, chosen so that no row is much shorter than another."""
-    return math.ceil(buttons / math.ceil(buttons / ROW)) if buttons else 0
 
 
 def _without_person(filled: Filled) -> Filled:

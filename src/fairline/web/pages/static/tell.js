@@ -5,6 +5,8 @@
 
 const SECONDS = 60;
 
+import { fill } from "./format.js";
+
 /** The controls in `box`; `ring` plays the sound that the page has. The returned function takes every answer. */
 export function offer(box, { texts, data, say, ring, key }) {
   const when = box.querySelector("select");
@@ -35,6 +37,29 @@ export function offer(box, { texts, data, say, ring, key }) {
     awake.setAttribute("aria-pressed", String(!!lock));
   }
 
+  /** Ask the server to tell at the moment that is chosen. */
+  function ask(how, to) {
+    const moment = { [when.value[0] === "p" ? "place" : "minutes"]: Number(when.value.slice(1)) };
+    return fetch(`/api/v1/${how}?queue=${encodeURIComponent(data.queue)}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ ...to, ...moment, language: data.lang }),
+    });
+  }
+
+  /** Ask the server to tell by e-mail, and say beside the field why it does not. */
+  async function mail(event) {
+    event.preventDefault();
+    const field = event.target.elements.email;
+    const email = field.value.trim();
+    const answer = await ask("mail", { email }).catch(() => ({ ok: false }));
+    const example = fill(texts.email_bad, { example: "ada@example.com" });
+    const wrong = { 422: example, 429: texts.tell_mail_limit }[answer.status] ?? texts.tell_mail_failed;
+    say("mail-wrong", answer.ok ? "" : wrong);
+    field.setAttribute("aria-invalid", String(!answer.ok));
+    if (answer.ok) tell(fill(texts.tell_mailed, { email }));
+  }
+
   /** Ask the server to tell this browser by Web Push; false where that is not possible. */
   async function subscribe() {
     if (!navigator.serviceWorker || !window.PushManager) return false;
@@ -47,13 +72,7 @@ export function offer(box, { texts, data, say, ring, key }) {
       const options = { userVisibleOnly: true, applicationServerKey: data.push_key };
       const subscription = await registration.pushManager.subscribe(options);
       const { endpoint, keys } = subscription.toJSON();
-      const [unit, number] = [when.value[0], Number(when.value.slice(1))];
-      const body = { endpoint, ...keys, language: data.lang, [unit === "p" ? "place" : "minutes"]: number };
-      const answer = await fetch(`/api/v1/push?queue=${encodeURIComponent(data.queue)}`, {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify(body),
-      });
+      const answer = await ask("push", { endpoint, ...keys });
       return answer.ok;
     } catch {
       return false; // no push service can be reached: the page tells while it is open
@@ -96,6 +115,7 @@ export function offer(box, { texts, data, say, ring, key }) {
     stored({ wanted, when: when.value, label });
     if (wanted) choose();
   });
+  box.querySelector('[data-do="mail"]')?.addEventListener("submit", mail);
   awake.addEventListener("click", () => keepAwake(!lock));
   // A lock ends when the page is hidden.
   document.addEventListener("visibilitychange", () => lock && !document.hidden && keepAwake(true));
