@@ -187,6 +187,7 @@ def test_a_closed_page_keeps_its_place_for_as_long_as_it_said_and_welcomes_who_c
     page.goto(url)
     shows(page, "note").to_have_text("Welcome back. We kept your place.")
     shows(page, "position").to_have_text("1")
+    shows(page, "heard").to_have_text("Up to date")
     page.goto("about:blank")
     wait_until(lambda: (house.ticket(queue).deadline or 0) > house.clock() + 280_000, "the page was closed")
     for _ in range(310 // STEP_SECONDS):

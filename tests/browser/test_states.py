@@ -90,7 +90,7 @@ def test_without_javascript_a_button_joins_and_the_page_refreshes_itself(venue: 
     page.get_by_text("Leave the line").click()
     page.get_by_role("button", name="Yes, leave").click()
     expect(page.get_by_role("heading", name="You have left the line")).to_be_visible()
-    page.get_by_role("button", name="Join again").click()
+    page.get_by_role("button", name="Take my place back").click()
     shows(page, "position").to_have_text("1")
     queue.call()
     page.wait_for_url(f"{venue.site.url}/**")
@@ -134,4 +134,4 @@ def test_first_paint_is_light(venue: Venue, come: NewPerson, state: str) -> None
     assert sum(entry["bytes"] for entry in entries) < 30_000, entries
     before_paint = [entry for entry in entries if entry["kind"] == "navigation" or entry["blocks"] == "blocking"]
     assert len(before_paint) <= 3, before_paint
-    assert len(entries) <= 4, entries
+    assert len(entries) <= 7, entries  # the scripts at once: the page names them all

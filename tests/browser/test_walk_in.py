@@ -53,8 +53,7 @@ DESK = """() => {
 BOARD = """() => [...document.querySelectorAll("section")].map((section) => {
   const part = (name) => section.querySelector(`[data-show="${name}"]`);
   const read = (name) => (part(name).checkVisibility() ? part(name).textContent.trim() : "");
-  const prefix = section.querySelector(".prefix").textContent;
-  const now = read("call") ? [[read("call").replace(prefix, `${prefix}-`), read("desk")]] : [];
+  const now = read("call") ? [[read("call"), read("desk")]] : [];
   const others = [...part("serving").children].map((it) => [...it.children].map((each) => each.textContent));
   return {first: now[0]?.[0] ?? "", called: [...now, ...others].sort(),
           waiting: read("waiting"), stopped: read("stopped")};
@@ -173,14 +172,19 @@ class WalkIn:
         inside = [each for each in self.guests if each.queue is queue and each.where in ("called", "serving")]
         waiting = len(self._line(queue))
         return {
-            "first": self.first if inside else "",
-            "called": sorted([guest.label, guest.desk] for guest in inside),
+            "first": _short(self.first) if inside else "",
+            "called": sorted([_short(guest.label), guest.desk] for guest in inside),
             "waiting": ENGLISH.count("board_waiting", waiting) if waiting else ENGLISH("board_waiting_none"),
             "stopped": ENGLISH("closed_title") if self.closed and queue is self.queue else "",
         }
 
     def _line(self, queue: Queue) -> list[str]:
         return sorted(each.label for each in self.guests if each.queue is queue and each.where == "waiting")
+
+
+def _short(label: str) -> str:
+    """A label as the board shows it: its number alone."""
+    return label.rpartition("-")[2].lstrip("0")
 
 
 def _told(page: Page, read: str) -> Any:

@@ -44,6 +44,7 @@ BEYOND_SCHEMA = {
     "cursor",
     "day",
     "email",
+    "endpoint",
     "from",
     "heartbeat_timeout_seconds",
     "name",
@@ -62,6 +63,8 @@ BEYOND_SCHEMA = {
     "time_zone",
     "to",
     "url",
+    "p256dh",
+    "place",
 }
 
 #: JSON Schema takes 34.0 for a whole number, and knows nothing of NUL, of halves of surrogate pairs, and of how a queue
