@@ -138,9 +138,7 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
     walk-in line."""
     grace_seconds: Annotated[float, Meta(ge=0, le=3600, title="Extra grace")] = 30.0
     """Extra time on top of the timeout, and how long a place is kept after someone leaves the line, to undo it."""
-    closed_page_seconds: Annotated[float, Meta(ge=0, le=86_400, title="Place is kept after its page was closed")] = (
-        300.0
-    )
+    closed_page_seconds: Annotated[float, Meta(ge=0, le=86_400, title="Place is kept after the page closed")] = 300.0
     """How long a place is kept, at least, after its page was closed or put into the background."""
     claim_seconds: Annotated[float, Meta(ge=1, le=86_400, title="Time to come in")] = 300.0
     """How much time people have to come after they were let in."""

@@ -187,3 +187,14 @@ def test_a_browser_asks_to_be_told_only_at_a_public_address_over_https(
         for what, body in wrong.items():
             assert browser.post("/api/v1/push?queue=told", json=body).status_code == 422, what
         assert browser.post("/api/v1/push?queue=told", json=good).status_code == 204
+
+
+def test_nobody_is_promised_a_mail_by_a_server_that_sends_none(server: RunningServer, operator: httpx.Client) -> None:
+    join = make(operator, "mailed")
+    with httpx.Client(base_url=server.base_url) as browser:
+        assert browser.post("/api/v1/mail?queue=mailed", json=BODIES["MailRequest"]).status_code == 401
+        assert 'name="email"' not in browser.get("/q/mailed").text
+        browser.post(join)
+        refused = browser.post("/api/v1/mail?queue=mailed", json=BODIES["MailRequest"])
+    assert (refused.status_code, refused.json()["field"]) == (422, "email")
+    assert "smtp_url" in refused.json()["detail"]

@@ -17,6 +17,7 @@ from fairline.domain.ticket import Reason, Status
 from fairline.web.api.wire import TicketAnswer
 from fairline.web.pages.form import Filled, phone_example
 from fairline.web.pages.languages import Language, catalogue
+from fairline.web.pages.live_words import LIVE_WORDS
 from fairline.web.pages.qr_codes import embedded
 
 #: In these states the visitor is in line, or about to be. The script keeps the page up to date.
@@ -25,58 +26,6 @@ IN_LINE = frozenset({"joining", "waiting", "on_hold", "paused", "admitted"})
 MAY_CHANGE = frozenset({"not_open", "maintenance", "closed", "full", "sold_out", "limited", "trouble"})
 #: In these states the page looks again soon and says when, and a button may look at once.
 SOON_AGAIN = frozenset({"full", "limited", "trouble"})
-#: The texts that the page's script needs.
-_LIVE_WORDS = (
-    "group",
-    "waiting_title",
-    "waiting_text",
-    "paused_title",
-    "paused_text",
-    "on_hold_title",
-    "on_hold_text",
-    "back_in_line",
-    "admitted_title",
-    "admitted_called",
-    "desk",
-    "go_before",
-    "limited_title",
-    "limited_text",
-    "again",
-    "welcome_back",
-    "tell_push",
-    "tell_open",
-    "tell_blocked",
-    "tell_title",
-    "tell_mailed",
-    "tell_mail_limit",
-    "tell_mail_failed",
-    "email_bad",
-    "message_label",
-    "next",
-    "ahead",
-    "ahead_none",
-    "behind",
-    "behind_none",
-    "wait_soon",
-    "wait_minutes",
-    "wait_hours",
-    "wait_long",
-    "wait_at_least",
-    "wait_pace",
-    "wait_unknown",
-    "grew_priority",
-    "grew_slower",
-    "grew_desk",
-    "heard_live",
-    "heard_seconds",
-    "heard_minutes",
-    "heard_lost",
-    "heard_offline",
-    "heard_kept",
-    "heard_joining",
-    "heard_over",
-    "announce",
-)
 #: The state for the reason of an end, if it has its own texts.
 _ENDS = {
     Reason.LEFT: "expired_left",
@@ -340,7 +289,7 @@ class PageContent:
     def script(self, client: str, **more: str) -> dict[str, Any]:
         """The data for the page's script; `more` has what a page in line needs in addition."""
         waits = self.ticket is not None and self.ticket.status is Status.WAITING
-        texts = self.words.words(*(_LIVE_WORDS if self.live else ("group", "again")))
+        texts = self.words.words(*(LIVE_WORDS if self.live else ("group", "again")))
         if self.live and self.walk_in and self._must_stay:
             texts["waiting_text"] = self.words("waiting_stay")
         return {

@@ -46,14 +46,12 @@ REFRESH_SECONDS = 0.5
 PER_TICKET = 10
 #: How many tickets are read at once.
 SLICE = 250
-#: Seconds of writing to streams before the event loop may do other work: answering a request takes several iterations
-#: of the loop, and would otherwise wait too long.
+#: Seconds of writing to streams before the event loop may do other work: answers to requests must not wait long.
 TURN_SECONDS = 0.002
 EVENTS_AT_ONCE = 500
 
-#: A comment for proxies on the way, and an event for the client: browsers hide comments from scripts, and without an
-#: event a script could not tell a quiet line from a dead connection. The event also tells people who do not move how
-#: long the line is now, and until when their place is kept at least.
+#: A comment for proxies on the way, and an event by which a script can tell a quiet line from a dead connection. It also
+#: tells people who do not move how long the line is now, and until when their place is kept at least.
 ALIVE = b":\nevent: alive\ndata: %s\n\n"
 #: Sent instead while the store does not answer, so that no page says that it is up to date meanwhile.
 AWAY = b":\nevent: away\ndata: {}\n\n"

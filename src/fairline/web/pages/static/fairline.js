@@ -37,8 +37,8 @@ import { Server, STATUSES } from "./fairline-server.js";
 
 /**
  * Seconds: without a message on a stream, until it is given up; until the page is told; until the first one; between
- * attempts to open a stream that fails; between attempts at most; and at most if the server names a time and there is no
- * place to lose.
+ * attempts to open a stream that fails; between attempts at most; and at most if the server names a time and there is
+ * no place to lose.
  */
 const SILENCE = 45,
   QUIET = 5,

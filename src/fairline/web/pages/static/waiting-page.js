@@ -1,6 +1,6 @@
 /**
- * The waiting page as its scripts see it: the data and the texts that the server has put in it, its elements by name, and
- * the times that it shows.
+ * The waiting page as its scripts see it: the data and the texts that the server has put in it, its elements by name,
+ * and the times that it shows.
  */
 
 import { formatter, timeLocale } from "./format.js";
