@@ -50,7 +50,7 @@ SLICE = 250
 TURN_SECONDS = 0.002
 EVENTS_AT_ONCE = 500
 
-#: A comment for proxies on the way, and an event by which a script can tell a quiet line from a dead connection. It also
+#: A comment for proxies on the way, and an event by which a script tells a quiet line from a dead connection. It also
 #: tells people who do not move how long the line is now, and until when their place is kept at least.
 ALIVE = b":\nevent: alive\ndata: %s\n\n"
 #: Sent instead while the store does not answer, so that no page says that it is up to date meanwhile.
