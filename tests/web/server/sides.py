@@ -89,8 +89,14 @@ def pick_of(tokens: list[str], pick: float) -> str:
 
 # What both sides have in common
 
-_MASKED = {"token", "session_token", "redirect_url", "joined_at", "claim_before", "expires_at"}
-_ESTIMATES = {"estimated_wait_seconds", "estimated_wait_range", "next_heartbeat_seconds"}
+_MASKED = {"token", "session_token", "redirect_url", "joined_at", "held_until", "claim_before", "expires_at"}
+_ESTIMATES = {
+    "estimated_wait_seconds",
+    "estimated_wait_range",
+    "estimated_wait_at_least_seconds",
+    "people_per_minute",
+    "next_heartbeat_seconds",
+}
 _HOP = {"date", "connection", "transfer-encoding"}
 
 
