@@ -2,8 +2,7 @@
 
 One loop per worker reads the events of the queues that have streams here. A ticket that was admitted or has ended is
 pushed at once; the others receive their new position within a second, and only if the line moved. Events only wake the
-loop: what is sent is read from the tickets, so nothing is lost if a worker dies, and a stream that reconnects shows the
-current status. An open stream also gives the heartbeats of its ticket.
+loop: what is sent is read from the tickets, so nothing is lost. An open stream also gives the heartbeats of its ticket.
 """
 
 from __future__ import annotations
