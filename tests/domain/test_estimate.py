@@ -315,3 +315,31 @@ def test_a_wait_without_end_is_not_told(rate: float) -> None:
         for leave_rate in (0.0, 1e-6, 1.0)
     ]
     assert all(wait is None or math.isfinite(wait.high) for wait in waits)
+
+
+def test_while_a_desk_may_have_closed_the_range_holds_both() -> None:
+    def at_desks(*silences: float) -> Wait:
+        seen = {"desks_open": len(silences), "silences": silences, "cycles": 20, "cycle_seconds": 60}
+        wait = wait_of(12, {"admission": "manual"}, cycle_spread=20, **seen)
+        assert wait is not None
+        return wait
+
+    three, two = at_desks(20, 20, 20), at_desks(20, 20)
+    assert three.high < two.seconds
+    for silent in (80, 100, 150, 200):  # seconds, where a service takes 60
+        doubt = at_desks(20, 20, silent)
+        assert doubt.low <= three.seconds < two.seconds <= doubt.high, silent
+        assert three.seconds <= doubt.seconds <= two.seconds, silent
+    assert at_desks(20, 20, 600) == two  # nobody doubts any more that it has closed
+
+
+def test_with_few_departures_the_share_that_leaves_is_in_doubt() -> None:
+    waited = (10_000.0, *[0.0] * 7)
+    widths = []
+    for many in (1, 10, 100):  # the same share, measured ever better
+        ages = {"left_by_age": (many, *[0.0] * 7), "waited_by_age": tuple(many * each / 10 for each in waited)}
+        wait = wait_of(500, {"admission_rate": 5}, leave_rate=0.001, head_joined=-120_000, now=0, **ages)
+        assert wait is not None
+        widths.append(wait.high - wait.low)
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] > 2 * widths[2]

@@ -23,6 +23,7 @@ ON_EVERY_STORE = {
     "test_calling",
     "test_joining",
     "test_tickets",
+    "test_told_waits",
     "test_walk_in",
 }
 #: What operators read is tried on both where long tests are asked for: the contract suite has it on both anyway.

@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from fairline.domain.desk_phases import call_phases, doubtful_phases
 from fairline.domain.patience import Patience
+from fairline.domain.phase import Phase
 from fairline.domain.queue import QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings, QueueStatus
 
@@ -28,23 +30,13 @@ TICK_SECONDS = 1.0
 TICK_JITTER = 0.5
 #: Where the true mean stay lies between the measure that is too short (0) and the one that is too long (1).
 NEARER = 0.8
-#: The time constant with which the store's measured rate of calls fades.
-FADE_SECONDS = 600
-#: With fewer calls, no wait is shown where staff call: a single call after ten minutes would turn a line into hours.
-CALLS_NEEDED = 3
 #: With fewer calls, nobody is turned away. A person who is shown too long a wait still has a place; a person who is
 #: turned away has none.
 CALLS_TO_CLOSE = 5
-#: What the usual minutes a person are worth, in calls that were measured.
-USUAL_WORTH = 5.0
-#: The relative variance of service times before it was measured, and what that is worth in calls.
-SERVICE_VARIANCE, VARIANCE_WORTH = 0.4, 5.0
-#: A desk that has not called for this many mean services may have closed.
-DOUBTFUL_SERVICES = 1.5
-#: A desk counts as closed after this many mean services without a call, or the mean and this many deviations.
-SILENT_SERVICES, SILENT_DEVIATIONS = 2.5, 3.5
 #: With this many standard deviations between those inside and the capacity, the inside is never full.
 NEVER_FULL = 2.5
+#: How many may have left for each one counted, until those who vanish are noticed for the first time.
+UNNOTICED = 3.0
 #: How much of the measured overtaking is in doubt.
 OVERTAKING_DOUBT = 0.6
 
@@ -60,23 +52,6 @@ class Wait(Struct, frozen=True):
     def rounded(self) -> tuple[int, int, int]:
         """The wait as people see it: in whole seconds, with a range that is not narrower."""
         return round(self.seconds), int(self.low), int(self.high) + 1
-
-
-class Phase(NamedTuple):
-    """A time in which the line drains at a constant rate."""
-
-    lasts: float
-    """Seconds."""
-    drain: float
-    """People a second."""
-    seen: float
-    """How many observations the drain is measured from; infinite where the drain is a setting."""
-    variance: float = 1.0
-    """The relative variance of the time from one person to the next, at each place inside or each desk."""
-    places: float = 1.0
-    """At how many places or desks."""
-    doubt: float = 0.0
-    """The relative variance that comes from desks that may have closed."""
 
 
 class Course(NamedTuple):
@@ -95,7 +70,18 @@ class Course(NamedTuple):
 class Forecast:
     """How the line will drain, by the queue's settings and present state. One forecast serves everyone in the line."""
 
-    __slots__ = ("_can_turn_away", "_credit", "_last", "_manual", "_phases", "_settings", "_snapshot", "_stopped")
+    __slots__ = (
+        "_can_turn_away",
+        "_credit",
+        "_fewest",
+        "_last",
+        "_manual",
+        "_most",
+        "_phases",
+        "_settings",
+        "_snapshot",
+        "_stopped",
+    )
 
     def __init__(self, settings: QueueSettings, snapshot: QueueSnapshot) -> None:
         left = snapshot.stock_left(settings.stock)
@@ -107,7 +93,9 @@ class Forecast:
         self._credit = 0.0 if manual else min(tokens_of(settings, snapshot), self._free)
         phases = call_phases(settings, snapshot) if manual else _admission_phases(settings, snapshot, self._credit)
         #: Empty if the line does not drain at all.
-        self._phases = phases if any(phase.drain for phase in phases) else []
+        self._phases = self._fewest = self._most = phases if any(phase.drain for phase in phases) else []
+        if manual and self._phases and snapshot.silences:
+            self._fewest, self._most = doubtful_phases(settings, snapshot, self._phases)
         needed = min(CALLS_TO_CLOSE, settings.wait_sample) if manual else 0
         #: Whether the drain is known well enough to turn people away because of it.
         self._can_turn_away = all(phase.seen >= needed for phase in phases)
@@ -166,12 +154,13 @@ class Forecast:
         low_leave = high_leave = leave
         if leave > 0:
             leave, low_leave, high_leave = self._leaving(position, joined)
-        course = self._course(position, leave)
+        course = self._course(self._phases, position, leave)
         if course is None:
             return None
         early = late = course
-        if high_leave > low_leave:
-            early, late = self._course(position, high_leave) or course, self._course(position, low_leave) or course
+        if high_leave > low_leave or self._fewest is not self._most:
+            early = self._course(self._most, position, high_leave) or course
+            late = self._course(self._fewest, position, low_leave) or course
         overtaken = self._overtaken(position, course)
         tick = 0.0 if self._manual else TICK_SECONDS
         least, most = _spread(course)
@@ -197,8 +186,11 @@ class Forecast:
         mean, drain = (own + oldest) / 2, self._phases[-1].drain
         lasts = _time_to_clear(position - 1.0, drain, snapshot.leave_rate / 2)
         share, seen = Patience(snapshot.left_by_age, snapshot.waited_by_age).between(mean, mean + lasts)
-        doubt = min(1.0, SPREAD / math.sqrt(seen + 2))
-        return share, share * (1 - doubt), share * (1 + doubt)
+        # A few departures may be chance by a factor.
+        doubt = math.exp(SPREAD / math.sqrt(seen + 1))
+        settings = self._settings
+        noticed = oldest >= settings.heartbeat_timeout_seconds + settings.grace_seconds
+        return share, share / doubt, share * doubt * (1 if noticed else UNNOTICED)
 
     def _overtaken(self, position: int, course: Course) -> float:
         """The seconds that people with priority add who will go ahead. Most go ahead of the back of the line only."""
@@ -208,12 +200,12 @@ class Forecast:
         depth = min(1.0, position / max(1, snapshot.waiting))
         return (course.exact + course.measured) * min(1.0, snapshot.pass_rate * depth / course.phase.drain)
 
-    def _course(self, position: int, leave: float) -> Course | None:
+    def _course(self, phases: list[Phase], position: int, leave: float) -> Course | None:
         """Go through the phases until everyone ahead is gone and one more person is let in."""
         ahead, exact, measured, people = position - 1.0 - self._credit, 0.0, 0.0, 0.0
-        if self._manual and self._phases[0].places > 0:  # desks are in the middle of their services
-            ahead = max(-0.5, ahead - (1 - self._phases[0].variance) / 2)
-        for phase in self._phases:
+        if self._manual and phases[0].places > 0:  # desks are in the middle of their services
+            ahead = max(-0.5, ahead - (1 - phases[0].variance) / 2)
+        for phase in phases:
             lasts, drain, seen = phase.lasts, phase.drain, phase.seen
             needed = _time_until_in(ahead, drain, leave) if drain > 0 else math.inf
             if needed <= lasts and math.isinf(needed):
@@ -234,12 +226,12 @@ def _spread(course: Course) -> tuple[float, float]:
     """The range of the measured part of a wait, as factors of it."""
     if course.measured <= 0:
         return 1.0, 1.0
-    _, _, seen, variance, places, doubt = course.phase
+    _, _, seen, variance, places = course.phase
     people = max(1.0, course.people)
     # Over many people the times at each place even out; the next few calls of several desks come at random.
     by_chance = (variance * people + max(0.0, 1 - variance) * min(people, places) / 4) / people**2
     known = variance / seen if math.isfinite(seen) else 0.0
-    total = min(4.0, by_chance + known + DRIFT**2 + doubt)
+    total = min(4.0, by_chance + known + DRIFT**2)
     return _quantile(total, -SPREAD), _quantile(total, SPREAD)
 
 
@@ -255,72 +247,6 @@ def tokens_of(settings: QueueSettings, snapshot: QueueSnapshot) -> float:
         return size
     more = rate * max(0, snapshot.now - snapshot.tokens_at) / 1000
     return min(snapshot.tokens + more, max(size, snapshot.tokens + 2 * rate * TICK_SECONDS))
-
-
-def silent_after(snapshot: QueueSnapshot, mean: float) -> float:
-    """The seconds without a call after which a desk counts as closed, although nobody closed it."""
-    return max(SILENT_SERVICES * mean, mean + SILENT_DEVIATIONS * snapshot.cycle_spread)
-
-
-def service_of(settings: QueueSettings, snapshot: QueueSnapshot) -> tuple[float, float, float]:
-    """The mean time a desk takes for a person, how many calls that is worth, and its relative variance.
-
-    The first services to end are the quick ones. So while only few were measured, those that still go on count too."""
-    calls, measured = float(snapshot.cycles), snapshot.cycle_seconds
-    usual = settings.usual_service_minutes * 60
-    worth = USUAL_WORTH * max(0.0, 1 - calls / settings.wait_sample) if usual else 0.0
-    if calls + worth <= 0:
-        return 0.0, 0.0, SERVICE_VARIANCE
-    first = max(0.0, 1 - calls / settings.wait_sample)
-    longest = silent_after(snapshot, measured) if calls >= CALLS_NEEDED else usual or math.inf
-    going_on = first * sum(min(silence, longest) for silence in snapshot.silences) if calls else 0.0
-    spread = (snapshot.cycle_spread / measured) ** 2 if measured > 0 else 0.0
-    variance = (calls * spread + VARIANCE_WORTH * SERVICE_VARIANCE) / (calls + VARIANCE_WORTH)
-    # A service that goes on is about half done, unless services differ so much that its age says nothing.
-    half_done = first * len(snapshot.silences) * max(0.0, 1 - variance) / 2 if calls else 0.0
-    mean = (calls * measured + going_on + worth * usual) / (calls + half_done + worth)
-    return mean, calls + worth, variance
-
-
-def call_phases(settings: QueueSettings, snapshot: QueueSnapshot) -> list[Phase]:
-    """Where staff call: the open desks continue to call, each as fast as desks did recently."""
-    if snapshot.desks_open:
-        mean, seen, variance = service_of(settings, snapshot)
-        if seen < CALLS_NEEDED or mean <= 0:
-            return []
-        calling, doubt = _calling(snapshot, mean)
-        return [Phase(math.inf, calling / mean, seen, variance, calling, doubt)]
-    seen = snapshot.calls_seen
-    # What was told once is not withdrawn because nobody calls any more: both sides fade alike.
-    span = seen / snapshot.call_rate if snapshot.call_rate > 0 else 0.0
-    if seen <= 0 or seen < 0.999 * CALLS_NEEDED * (1 - min(1.0, span / FADE_SECONDS)):
-        return []
-    return [Phase(math.inf, snapshot.call_rate, max(0.5, _calls_worth(seen, span)))]
-
-
-def desks_calling(snapshot: QueueSnapshot, mean: float) -> int:
-    """How many of the open desks are not silent; one at least."""
-    if not snapshot.silences:
-        return snapshot.desks_open
-    longest = silent_after(snapshot, mean)
-    return max(1, sum(silence <= longest for silence in snapshot.silences))
-
-
-def _calling(snapshot: QueueSnapshot, mean: float) -> tuple[float, float]:
-    """How many of the open desks still call, and the relative variance of that. The longer a desk is silent, the
-    likelier it has closed."""
-    if not snapshot.silences:
-        return float(snapshot.desks_open), 0.0
-    late, longest = DOUBTFUL_SERVICES * mean, silent_after(snapshot, mean)
-    chances = [min(1.0, max(0.0, (longest - silence) / (longest - late))) for silence in snapshot.silences]
-    calling = max(1.0, sum(chances))
-    return calling, sum(chance * (1 - chance) for chance in chances) / calling**2
-
-
-def _calls_worth(seen: float, span: float) -> float:
-    """How many observations the measured rate of calls is worth. At first, that is the number of calls. Later, it is
-    twice the faded number, because older calls fade but still count."""
-    return 2 * seen / (2 - min(1.0, span / FADE_SECONDS))
 
 
 def _admission_phases(settings: QueueSettings, snapshot: QueueSnapshot, credit: float) -> list[Phase]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from fairline.domain.estimate import desks_calling, service_of
+from fairline.domain.desk_phases import desks_calling, service_of
+from fairline.domain.estimate import stay_of
 from fairline.domain.queue import QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings, QueueStatus
 
@@ -12,6 +13,10 @@ from fairline.domain.queue_settings import QueueSettings, QueueStatus
 TOLD_FOR_MS = 90_000
 #: Only someone this near the head waits much longer because another goes ahead.
 NEAR = 20
+#: The inside decides how fast people go in from this share of the capacity on.
+NEARLY_FULL = 0.9
+#: How much longer people stay than those who have come out did, for the line to be slower than it seemed.
+LONGER_STAYS = 1.5
 
 
 class Cause(StrEnum):
@@ -48,7 +53,7 @@ def cause_of(settings: QueueSettings, snapshot: QueueSnapshot, position: int, jo
         return _NOTED.get(snapshot.slowed)
     if snapshot.passed_at > since and position <= NEAR:
         return Cause.OTHERS_WENT_AHEAD
-    return _at_desks(settings, snapshot) if settings.by_hand else None
+    return _at_desks(settings, snapshot) if settings.by_hand else _inside(settings, snapshot)
 
 
 def _at_desks(settings: QueueSettings, snapshot: QueueSnapshot) -> Cause | None:
@@ -58,4 +63,12 @@ def _at_desks(settings: QueueSettings, snapshot: QueueSnapshot) -> Cause | None:
         return None
     if desks_calling(snapshot, mean) < len(snapshot.silences):
         return Cause.DESK_CLOSED
-    return Cause.SLOWER if max(snapshot.silences) > mean else None
+    return Cause.SLOWER if max(snapshot.silences) > min(mean, snapshot.cycle_seconds or mean) else None
+
+
+def _inside(settings: QueueSettings, snapshot: QueueSnapshot) -> Cause | None:
+    """The inside is full of people who stay longer than those who have come out."""
+    if snapshot.stay_seconds <= 0 or snapshot.inside < NEARLY_FULL * settings.max_active:
+        return None
+    stay, _ = stay_of(snapshot)
+    return Cause.SLOWER if stay > LONGER_STAYS * snapshot.stay_seconds else None
