@@ -334,12 +334,14 @@ def test_while_a_desk_may_have_closed_the_range_holds_both() -> None:
 
 
 def test_with_few_departures_the_share_that_leaves_is_in_doubt() -> None:
-    waited = (10_000.0, *[0.0] * 7)
-    widths = []
-    for many in (1, 10, 100):  # the same share, measured ever better
-        ages = {"left_by_age": (many, *[0.0] * 7), "waited_by_age": tuple(many * each / 10 for each in waited)}
-        wait = wait_of(500, {"admission_rate": 5}, leave_rate=0.001, head_joined=-120_000, now=0, **ages)
+    def at_500(departures: int, head_joined: int) -> Wait:
+        left = (float(departures),) * 4 + (0.0,) * 4
+        ages = {"left_by_age": left, "waited_by_age": tuple(200 * each for each in left)}
+        wait = wait_of(500, {"admission_rate": 5}, leave_rate=0.001, now=200_000, head_joined=head_joined, **ages)
         assert wait is not None
-        widths.append(wait.high - wait.low)
-    assert widths == sorted(widths, reverse=True)
-    assert widths[0] > 2 * widths[2]
+        return wait
+
+    some, more, many = (at_500(departures, 20_000) for departures in (1, 10, 100))
+    assert some.high - some.low > 1.2 * (more.high - more.low) > 1.5 * (many.high - many.low)
+    # Nobody has waited long enough to be missed: more may have left.
+    assert at_500(100, 190_000).low < 0.9 * many.low
