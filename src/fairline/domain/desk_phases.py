@@ -66,24 +66,15 @@ def call_phases(settings: QueueSettings, snapshot: QueueSnapshot) -> list[Phase]
 def doubtful_phases(
     settings: QueueSettings, snapshot: QueueSnapshot, phases: list[Phase]
 ) -> tuple[list[Phase], list[Phase]]:
-    """The phases if the desks in doubt have all closed, and if they all still call."""
+    """The phases if one of the desks in doubt has closed, and if it still calls. That all have closed at once is
+    unlikely: the others count by their chance."""
     mean, _, _ = service_of(settings, snapshot)
-    late, _, gone = _silence_of(snapshot, mean)
-    fewest = max(1, sum(silence <= late for silence in snapshot.silences))
-    most = max(1, sum(silence <= gone for silence in snapshot.silences))
-    if fewest == most:
+    doubtful = [chance for chance in _chances(snapshot, mean) if 0 < chance < 1]
+    if not doubtful:
         return phases, phases
     (phase,) = phases
-    return (
-        [phase._replace(drain=fewest / mean, places=float(fewest))],
-        [phase._replace(drain=most / mean, places=float(most))],
-    )
-
-
-def _silence_of(snapshot: QueueSnapshot, mean: float) -> tuple[float, float, float]:
-    """The seconds without a call after which a desk may have closed, probably has, and certainly has."""
-    late, longest = DOUBTFUL_SERVICES * mean, silent_after(snapshot, mean)
-    return late, longest, 2 * longest - late
+    fewest, most = max(1.0, phase.places - max(doubtful)), phase.places + 1 - min(doubtful)
+    return [phase._replace(drain=fewest / mean, places=fewest)], [phase._replace(drain=most / mean, places=most)]
 
 
 def desks_calling(snapshot: QueueSnapshot, mean: float) -> int:
@@ -95,11 +86,14 @@ def desks_calling(snapshot: QueueSnapshot, mean: float) -> int:
 
 
 def _calling(snapshot: QueueSnapshot, mean: float) -> float:
-    """How many of the open desks still call, most likely: the longer a desk is silent, the likelier it has closed."""
-    if not snapshot.silences:
-        return float(snapshot.desks_open)
-    late, _, gone = _silence_of(snapshot, mean)
-    return max(1.0, sum(min(1.0, max(0.0, (gone - silence) / (gone - late))) for silence in snapshot.silences))
+    """How many of the open desks still call, most likely."""
+    return max(1.0, sum(_chances(snapshot, mean))) if snapshot.silences else float(snapshot.desks_open)
+
+
+def _chances(snapshot: QueueSnapshot, mean: float) -> list[float]:
+    """The chance of each open desk that it still calls: the longer it is silent, the likelier it has closed."""
+    late, gone = DOUBTFUL_SERVICES * mean, 2 * silent_after(snapshot, mean) - DOUBTFUL_SERVICES * mean
+    return [min(1.0, max(0.0, (gone - silence) / (gone - late))) for silence in snapshot.silences]
 
 
 def _calls_worth(seen: float, span: float) -> float:
