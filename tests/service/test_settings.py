@@ -123,8 +123,8 @@ async def test_estimates_are_given_where_something_honest_can_be_said(
     waits = [answer.wait for answer in answers]
     twentieth = waits[19]
     assert twentieth
-    assert twentieth.seconds == 10
-    assert twentieth.low < 10 < twentieth.high
+    assert twentieth.seconds == 9.5, "a token is there for the first, and each of the others waits for half a second"
+    assert twentieth.low <= 9.5 <= twentieth.high
     assert waits[29] is None, "it will be sold out"
     likeliest = [wait.seconds for wait in waits if wait]
     assert len(likeliest) == 25

@@ -197,7 +197,7 @@ async def test_a_sign_of_life_that_a_sweep_has_to_wait_for_is_honoured(server: E
         await keeper.join(QUEUE, [Arrival(), Arrival()])
         clock.advance(90)
         async with await connect(server.url) as watch, await connect(server.url) as worker, worker.transaction():
-            await worker.execute("SELECT fairline.heartbeat(%s, %s, '{1}')", [QUEUE, clock()])
+            await worker.execute("SELECT fairline.heartbeat(%s, %s, '{1}', false)", [QUEUE, clock()])
             sweeping = asyncio.create_task(keeper.sweep(QUEUE, 10, every=1e9))
             await wait_for_locks(watch, 1)
             assert not sweeping.done()
