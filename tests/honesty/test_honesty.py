@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
+from tests.backends import Postgres
 from tests.honesty.lines import LINES
 from tests.honesty.told import DISTANCES, Figures, Result, table
 from tests.honesty.virtual import watch
@@ -45,4 +48,15 @@ def _problems(result: Result) -> list[str]:
 
 async def test_what_is_told_holds(module_valkey_url: str) -> None:
     results = await watch(module_valkey_url, LINES, seed=7, seconds=540)
+    assert held(results) == [], "\n" + table(results)
+
+
+def test_what_is_told_holds_on_postgresql_too(tmp_path: Path) -> None:
+    """Some minutes of two queues: the estimator is the same, what it is given comes from the other store."""
+    lines = [line for line in LINES if line.name in ("one-in-ten-seconds", "desks")]
+    backend = Postgres(tmp_path)
+    try:
+        results = asyncio.run(watch(backend.start(), lines, seed=7, seconds=400))
+    finally:
+        backend.stop()
     assert held(results) == [], "\n" + table(results)
