@@ -222,9 +222,12 @@ async def test_the_line_closes_itself_when_no_more_can_be_served(
         await service.call_next(queue, desk="A")
     # It is 17:00, and a desk takes ten minutes. That is time for 6 until 18:00, but five such times give it roughly: if
     # all goes well, it is time for a few more.
-    with pytest.raises(QueueClosed, match="today") as closed:
+    async def take_all_that_is_left() -> None:
         while (await store.snapshot(queue)).waiting < 30:
             await service.join(queue, JoinRequest(), Caller())
+
+    with pytest.raises(QueueClosed, match="today") as closed:
+        await take_all_that_is_left()
     assert closed.value.early
     assert 6 < (await store.snapshot(queue)).waiting < 30
     await service.configure(queue, {"close_early": False})
