@@ -220,6 +220,7 @@ async def test_the_line_closes_itself_when_no_more_can_be_served(
     for _ in range(6):
         clock.advance(600)
         await service.call_next(queue, desk="A")
+
     # It is 17:00, and a desk takes ten minutes. That is time for 6 until 18:00, but five such times give it roughly: if
     # all goes well, it is time for a few more.
     async def take_all_that_is_left() -> None:
