@@ -23,6 +23,7 @@ INTEGRITY = "9WTZxEjsZ7b13TH8JPmbV2z8CHbl80/2hm3XPEG4JgNdQLK81IBRXmSxHfMAOkSqQeR
 
 def violations(page: Page, **options: Any) -> list[str]:
     """What keeps someone from using a page, and where."""
+    page.emulate_media(reduced_motion="reduce")  # what fades in has its colours only at the end
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(_source())
     # The preview of a page is in a frame without scripts, so axe cannot run in there: it would only complain of that.
