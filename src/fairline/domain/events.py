@@ -29,6 +29,10 @@ class EventType(StrEnum):
     MOVED = "moved"
     QUEUE_CREATED = "queue_created"
     SETTINGS_CHANGED = "settings_changed"
+    PREQUEUE_OPENED = "prequeue_opened"
+    PREQUEUE_CLOSED = "prequeue_closed"
+    OPENING_STARTED = "opening_started"
+    OPENING_ENDED = "opening_ended"
     CLOCK_STOPPED = "clock_stopped"
 
 
@@ -48,4 +52,4 @@ class Event(Struct, frozen=True):
     detail: str | None = None
     """Depends on the type: the reason of an end, the desk of a call, the level of a priority, how many places someone
     stepped back, the position of someone who is nearly there, the queue and ticket of a transfer, the version of the
-    settings, the seconds of an outage."""
+    settings, the opening, the seconds of an outage."""

@@ -23,6 +23,7 @@ from fairline.domain.branding import MOST_TEXTS
 from fairline.domain.calendar import Calendar
 from fairline.domain.desk_name import LONGEST_NAME
 from fairline.domain.notices import NoticeKind
+from fairline.domain.opening import HELD_BACK, Opening, Phase
 from fairline.domain.order import PriorityPolicy
 
 #: The largest `max_queue_size`.
@@ -95,7 +96,7 @@ Rules = tuple[Text, ...]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
-class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
+class Settings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
     """All settings of one queue. `checked` refuses values that are out of range or contradict each other."""
 
     # General
@@ -346,7 +347,21 @@ class QueueSettings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=Tru
         return self.burst if self.burst is not None else max(1.0, self.admission_rate)
 
 
-SETTINGS = QueueSettings.__struct_fields__
+class QueueSettings(Settings, frozen=True, kw_only=True):
+    """The settings of one queue with its openings, which are kept and have versions together."""
+
+    openings: tuple[Opening, ...] = ()
+    """The scheduled starts, by when they begin."""
+    phase: Phase = Phase.NONE
+    """What the opening in progress does to the queue; empty if there is none."""
+
+    @property
+    def held_back(self) -> bool:
+        """Whether nobody is let in, called or given a position now, because an opening has not started yet."""
+        return self.phase in HELD_BACK
+
+
+SETTINGS = Settings.__struct_fields__
 
 
 class SettingType(NamedTuple):
@@ -361,7 +376,7 @@ class SettingType(NamedTuple):
 @cache
 def setting_types() -> dict[str, SettingType]:
     """The type of each setting, by name."""
-    described = inspect.type_info(QueueSettings)
+    described = inspect.type_info(Settings)
     assert isinstance(described, inspect.StructType)
     return {field.name: _setting_type(field.type) for field in described.fields}
 

@@ -42,7 +42,8 @@ def checked(changes: dict[str, Any], base: QueueSettings | None = None) -> Queue
 
 def stored_settings(fields: dict[str, Any]) -> QueueSettings:
     """Build settings from a stored record: removed settings are ignored, and new ones have their default."""
-    return msgspec.convert({name: fields[name] for name in SETTINGS if name in fields}, QueueSettings)
+    known = QueueSettings.__struct_fields__
+    return msgspec.convert({name: fields[name] for name in known if name in fields}, QueueSettings)
 
 
 def _texts_in(value: Any) -> list[str]:

@@ -203,6 +203,10 @@ class TicketStatus(Struct, frozen=True, kw_only=True):
     """The part of the label that replaces the number, if the queue counts by series or by day."""
     moved: int = 0
     """How often it has moved to another device: tokens of earlier devices are not valid any more."""
+    drawn_rank: int = 0
+    """Its rank in the draw it was in, from 1; 0 if it was in none."""
+    drawn_in: str = ""
+    """The opening of that draw."""
 
     @property
     def found(self) -> str:

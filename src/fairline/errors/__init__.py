@@ -9,6 +9,8 @@
     │   ├── TicketNotFound
     │   ├── PriorityPassNotFound
     │   ├── RevisionNotFound
+    │   ├── OpeningNotFound
+    │   ├── DrawNotFound
     │   ├── WebhookNotFound
     │   ├── DeliveryNotFound
     │   └── KeyNotFound
@@ -18,6 +20,9 @@
     │   ├── QueueMaintenance                (a retry may help)
     │   ├── QueueClosed                     (a retry helps, once it opens)
     │   ├── QueuePaused
+    │   ├── QueueHeldBack
+    │   ├── OpeningOverlaps
+    │   ├── TooManyOpenings
     │   ├── AtCapacity                      (a retry may help)
     │   ├── AlreadyInLine
     │   │   └── HolderInLine
@@ -87,14 +92,19 @@ from fairline.errors.commands import NoPicture, NotReady, ServerRefused, ServerU
 from fairline.errors.external import AddressRefused, ServiceFailed
 from fairline.errors.queues import (
     AtCapacity,
+    DrawNotFound,
+    OpeningNotFound,
+    OpeningOverlaps,
     QueueClosed,
     QueueExists,
     QueueFull,
+    QueueHeldBack,
     QueueMaintenance,
     QueueNotFound,
     QueuePaused,
     RevisionNotFound,
     SettingsChanged,
+    TooManyOpenings,
 )
 from fairline.errors.requests import IdempotencyConflict, RateLimited, TooManyStreams
 from fairline.errors.store import (
@@ -132,6 +142,7 @@ __all__ = [
     "AtCapacity",
     "CrossSite",
     "DeliveryNotFound",
+    "DrawNotFound",
     "FairlineError",
     "Forbidden",
     "HolderInLine",
@@ -147,11 +158,14 @@ __all__ = [
     "NoPicture",
     "NotFound",
     "NotReady",
+    "OpeningNotFound",
+    "OpeningOverlaps",
     "PassInvalid",
     "PriorityPassNotFound",
     "QueueClosed",
     "QueueExists",
     "QueueFull",
+    "QueueHeldBack",
     "QueueMaintenance",
     "QueueNotFound",
     "QueuePaused",
@@ -177,6 +191,7 @@ __all__ = [
     "TokenInvalid",
     "TokenMissing",
     "TokenMoved",
+    "TooManyOpenings",
     "TooManyStreams",
     "TooManyWebhooks",
     "TransitionRefused",

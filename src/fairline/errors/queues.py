@@ -94,6 +94,61 @@ class QueuePaused(Refused):
         super().__init__(f"Queue {queue!r} is {status}, so nobody can be called. Set its status to active first.")
 
 
+class QueueHeldBack(Refused):
+    """Nobody can be called or moved up before the opening of the queue has started, not even by staff."""
+
+    code = "queue_held_back"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(
+            f"The opening of queue {queue!r} has not started yet, so this is not possible now. Wait for its start, or "
+            "delete the opening."
+        )
+
+
+class OpeningNotFound(NotFound):
+    """The queue has no opening with this id."""
+
+    code = "opening_not_found"
+
+    def __init__(self, queue: str, opening: str) -> None:
+        super().__init__(
+            f"Queue {queue!r} has no opening {opening!r}: it never had, or it was deleted. List the openings to see "
+            "those there are."
+        )
+
+
+class OpeningOverlaps(Refused):
+    """Two openings of one queue would be in progress at the same time."""
+
+    code = "opening_overlaps"
+
+    def __init__(self, other: str, *, endless: bool) -> None:
+        more = " which has no end. Give it one, or delete it." if endless else " Choose other times, or change those."
+        super().__init__(f"It overlaps with the opening {other!r}{',' if endless else '.'}{more}")
+        self.other = other
+
+
+class TooManyOpenings(Refused):
+    """The queue has as many openings ahead of it as it may have."""
+
+    code = "too_many_openings"
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"A queue has at most {most} openings that have not ended. Delete some first.")
+
+
+class DrawNotFound(NotFound):
+    """There is no such draw, or this ticket was not in it."""
+
+    code = "draw_not_found"
+
+    def __init__(self, problem: str = "") -> None:
+        super().__init__(
+            problem or "There is no such draw: its pre-queue has not opened yet, or its opening was deleted."
+        )
+
+
 class AtCapacity(Refused):
     """Nobody can be called while the inside is full or sold out."""
 

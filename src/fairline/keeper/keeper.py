@@ -1,5 +1,5 @@
 """The rounds of the keeper on every queue: admit people, sweep tickets that are past their deadline, finish interrupted
-transfers, and end the day.
+transfers, and end the day. Beside the rounds, it takes the steps of openings (see openings.py).
 
 Every worker runs a keeper. Each step is atomic in the store, so any number of keepers is safe; a short lease only saves
 them needless work. After an outage the sweep notices that no keeper was running. It extends all deadlines by that time
@@ -20,7 +20,9 @@ import structlog
 
 from fairline.domain.queue import QueueId
 from fairline.errors import QueueNotFound, StoreError
+from fairline.keeper.drawing import Beacon, Drawing
 from fairline.keeper.idle_queues import IdleQueues
+from fairline.keeper.openings import OpeningKeeper
 from fairline.keeper.schedules import Schedules
 from fairline.keeper.transfers import Transfers
 from fairline.store import Lapsed, Store
@@ -52,7 +54,7 @@ class Keeper:
     `on_admitted` and `on_lapsed` are called with what this keeper did; other keepers may do the same work.
     `follows_web` is for a keeper that runs without a web worker in its process: while there is no web worker anywhere,
     nobody who waits lapses. `on_round` is called after each successful round with its name, and in seconds how late it
-    began and how long it took."""
+    began and how long it took. `beacon` is the public randomness for draws."""
 
     def __init__(
         self,
@@ -64,6 +66,7 @@ class Keeper:
         on_admitted: Callable[[QueueId, list[int]], None] | None = None,
         on_lapsed: Callable[[QueueId, list[Lapsed]], None] | None = None,
         on_round: Callable[[str, float, float], None] | None = None,
+        beacon: Beacon | None = None,
     ) -> None:
         self._store = store
         self.tick_seconds = tick_seconds
@@ -76,6 +79,7 @@ class Keeper:
         self._on_round = on_round
         self._schedules = Schedules(store)
         self._transfers = Transfers(store)
+        self.openings = OpeningKeeper(store, Drawing(store, beacon))
         self._empty = IdleQueues(int(EMPTY_SECONDS / tick_seconds))
         self._settled = IdleQueues(int(SETTLED_SECONDS / sweep_seconds))
         self.ticked_at = 0.0
@@ -96,6 +100,7 @@ class Keeper:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._rounds("tick", self.tick, self.tick_seconds))
             tasks.create_task(self._rounds("sweep", self.sweep, self.sweep_seconds))
+            tasks.create_task(self.openings.run())
 
     async def tick(self) -> None:
         """One round of admission over all queues."""
@@ -103,6 +108,7 @@ class Keeper:
             # After an outage the sweep extends all deadlines; people admitted before that would get too much time.
             await self.sweep()
         newest = await self._store.newest_events()
+        self.openings.keep_only(set(newest))
         await self._each(partial(self._admit, newest), self._empty.round(newest))
         self.ticked_at = time.monotonic()
 
@@ -125,6 +131,7 @@ class Keeper:
         while True:
             reply = await self._store.admit(queue, STEP, every=self.tick_seconds, lease=lease)
             admitted, snapshot = reply.items, reply.snapshot
+            await self.openings.note(queue, snapshot)
             if admitted and self._on_admitted:
                 self._on_admitted(queue, admitted)
             if len(admitted) < STEP:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairline.domain.estimate import Forecast, Wait
 from fairline.domain.queue import QueueId, QueueSnapshot
@@ -38,6 +39,11 @@ class StatusAnswer(Struct, frozen=True, kw_only=True):
         if not ticket_status.position:
             return None
         return cause_of(self.settings, self.snapshot, ticket_status.position, ticket_status.joined)
+
+
+def position_known(settings: QueueSettings, ticket_status: TicketStatus) -> TicketStatus:
+    """The status of a ticket as its holder is shown it: before an opening has started, nobody has a position."""
+    return replace(ticket_status, position=None) if settings.held_back else ticket_status
 
 
 def printed_label(queue: QueueId, settings: QueueSettings, ticket_status: TicketStatus) -> str:

@@ -24,7 +24,7 @@ from fairline.errors import (
     TicketExpired,
     TokenMoved,
 )
-from fairline.service.answers import JoinAnswer, StatusAnswer
+from fairline.service.answers import JoinAnswer, StatusAnswer, position_known
 from fairline.service.estimate_samples import EstimateSamples, sampled
 from fairline.service.identity import Identity
 from fairline.service.join_calendar import closed_until, join_calendar_at
@@ -98,7 +98,7 @@ class Batches:
         def answer(joined: Joined) -> JoinAnswer:
             return JoinAnswer(
                 queue=queue,
-                ticket_status=joined.ticket,
+                ticket_status=position_known(settings, joined.ticket),
                 snapshot=reply.snapshot,
                 settings=settings,
                 forecast=forecast,
@@ -287,7 +287,13 @@ class Batches:
             records = {ticket.number: ticket for ticket in tickets if ticket}  # the full record has the new ticket
             found = [records.get(each.number, each) if isinstance(each, TicketStatus) else each for each in found]
         return [
-            StatusAnswer(queue=queue, ticket_status=each, snapshot=reply.snapshot, settings=settings, forecast=forecast)
+            StatusAnswer(
+                queue=queue,
+                ticket_status=position_known(settings, each),
+                snapshot=reply.snapshot,
+                settings=settings,
+                forecast=forecast,
+            )
             if isinstance(each, TicketStatus)
             else each
             for each in found

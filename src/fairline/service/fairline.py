@@ -13,12 +13,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from fairline.aio.grouping import GroupedCall, Grouping
 from fairline.domain.desk_name import desk_name
 from fairline.domain.events import Event
 from fairline.domain.join_request import Caller, JoinRequest, check_join
+from fairline.domain.opening_steps import checked_with_openings, with_openings_of
 from fairline.domain.preview import Outlook, outlook
 from fairline.domain.queue import QueueId, QueueSnapshot, queue_id
 from fairline.domain.queue_settings import QueueSettings
@@ -253,12 +252,21 @@ class Fairline:
         self, queue: QueueId, changes: dict[str, Any], version: int | None = None, by: str = ""
     ) -> Configured:
         """Change settings; with `version`, raise SettingsChanged if someone else has changed them since."""
+        return await self.change(queue, lambda present: checked_with_openings(changes, present), version, by)
+
+    async def change(
+        self,
+        queue: QueueId,
+        change: Callable[[QueueSettings], QueueSettings],
+        version: int | None = None,
+        by: str = "",
+    ) -> Configured:
+        """Replace the settings by what `change` makes of the present ones."""
         while True:
             current = await self.store.settings(queue)
+            changed = change(current.settings)
             try:
-                return await self.store.configure(
-                    queue, checked(changes, current.settings), current.version if version is None else version, by
-                )
+                return await self.store.configure(queue, changed, current.version if version is None else version, by)
             except SettingsChanged:
                 if version is not None:
                     raise  # the caller must read the other change before trying again
@@ -270,7 +278,7 @@ class Fairline:
     async def restore(self, queue: QueueId, to: int, version: int | None = None, by: str = "") -> Configured:
         """Restore all settings from the version `to`; this is a change like any other."""
         old = await settings_at_version(self.store, queue, to)
-        return await self.configure(queue, msgspec.structs.asdict(old), version, by)
+        return await self.change(queue, lambda present: with_openings_of(old, present), version, by)
 
     async def set_stock(
         self, queue: QueueId, total: int | None, *, source_url: str | None = None, by: str = ""

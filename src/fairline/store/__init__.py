@@ -24,7 +24,19 @@ from fairline.store.tallies import (
     Stats,
     Totals,
 )
-from fairline.store.values import Arriving, Closed, Configured, Lapsed, Page, PriorityPass, Reply, Revision, Swept
+from fairline.store.values import (
+    Arriving,
+    Closed,
+    Configured,
+    Drawn,
+    Frozen,
+    Lapsed,
+    Page,
+    PriorityPass,
+    Reply,
+    Revision,
+    Swept,
+)
 from fairline.store.visits import Visit, Visitor
 
 __all__ = [
@@ -50,9 +62,11 @@ __all__ = [
     "DeskState",
     "DeskTallies",
     "DeskTotals",
+    "Drawn",
     "EmbeddedServer",
     "EstimateSample",
     "Estimates",
+    "Frozen",
     "Hour",
     "JoinCalendar",
     "Joined",

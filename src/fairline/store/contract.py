@@ -13,10 +13,11 @@ Each section of `Store` is a module of the same name in `valkey/` and in `postgr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
-from fairline.domain.events import Event
+from fairline.domain.draw import Member
+from fairline.domain.events import Event, EventType
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Action, Status, Ticket, TicketStatus, Went
@@ -30,6 +31,8 @@ from fairline.store.values import (
     Arriving,
     Closed,
     Configured,
+    Drawn,
+    Frozen,
     IssuedAt,
     Outcomes,
     Page,
@@ -114,9 +117,17 @@ class Store(Protocol):
         """The version of its settings: the cheapest question about a queue. A version never comes back, not even in a
         queue that is recreated under the same name, so anything cached about a queue is valid while it stays."""
 
-    async def configure(self, queue: QueueId, settings: QueueSettings, version: int, by: str = "") -> Configured:
+    async def configure(
+        self,
+        queue: QueueId,
+        settings: QueueSettings,
+        version: int,
+        by: str = "",
+        *,
+        event: tuple[EventType, str] | None = None,
+    ) -> Configured:
         """Replace the settings if they are still at `version`, or raise SettingsChanged. The same step adds them to the
-        history."""
+        history, and writes this event with its detail."""
 
     async def history(self, queue: QueueId, before: int | None, limit: int) -> list[Revision]:
         """The present and earlier settings, newest first: those before a version, or all. The last REVISIONS_KEPT are
@@ -247,6 +258,31 @@ class Store(Protocol):
     async def missed(self, queue: QueueId, since: int, limit: int) -> list[Ticket]:
         """The people who were called and did not come, and whose tickets ended at `since` or later: newest tickets
         first, among the last MISSED_LOOKED_AT that ended."""
+
+    # Draws
+
+    async def freeze_draw(self, queue: QueueId, opening: str) -> Frozen:
+        """Write down who is in the draw of an opening: those who wait, on hold or not, and are not past their deadline.
+        The next turns of the line are set aside for them. Later calls change nothing and answer the same."""
+
+    async def draw_members(self, queue: QueueId, first: int, limit: int) -> list[Member]:
+        """Some of those who are in the draw that was frozen last, from the one at `first`, which counts from 0. Their
+        order stays the same."""
+
+    async def place_drawn(self, queue: QueueId, opening: str, drawn: Sequence[Drawn]) -> None:
+        """Give people the places and ranks that were drawn for them. Doing it again changes nothing."""
+
+    async def keep_draw(
+        self, queue: QueueId, opening: str, parts: Mapping[str, bytes], *, once: bool = False
+    ) -> dict[str, bytes]:
+        """Keep parts of what belongs to a draw, and return them as they are kept: with `once`, a part that is kept
+        already stays as it is."""
+
+    async def draw_parts(self, queue: QueueId, opening: str, names: Sequence[str]) -> dict[str, bytes]:
+        """The parts of a draw that are kept, by name."""
+
+    async def forget_draws(self, queue: QueueId, openings: Sequence[str]) -> None:
+        """Remove all that is kept of the draws of some openings."""
 
     # Events
 

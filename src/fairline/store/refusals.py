@@ -15,6 +15,7 @@ from fairline.errors import (
     PassInvalid,
     QueueClosed,
     QueueFull,
+    QueueHeldBack,
     QueueMaintenance,
     RateLimited,
     SessionTaken,
@@ -75,5 +76,7 @@ def refused(queue: QueueId, action: Action, why: str, ticket_status: TicketStatu
             return HolderInLine(queue)
         case "at_capacity":
             return AtCapacity(queue)
+        case "held_back":
+            return QueueHeldBack(queue)
         case _:
             return TransitionRefused(action, ticket_status.found, ticket_status.reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -44,6 +44,21 @@ class Revision(Struct, frozen=True):
     settings: QueueSettings
     first: bool
     """The queue was created with these."""
+
+
+class Frozen(Struct, frozen=True):
+    """Those who are in a draw: how many they are, and the first of the turns that are set aside for them."""
+
+    count: int
+    first_turn: int
+
+
+class Drawn(NamedTuple):
+    """What was drawn for a ticket."""
+
+    number: int
+    place: float
+    rank: int
 
 
 class Arriving(Struct, frozen=True):

@@ -14,12 +14,14 @@ from fairline.errors import FairlineError
 from fairline.keeper.keeper import Keeper
 from fairline.web.admin import admin_operations
 from fairline.web.api.boards import Boards
+from fairline.web.api.draws import DrawCalls
 from fairline.web.api.forward_auth import ForwardAuth
 from fairline.web.api.people import People
 from fairline.web.api.public import Public
 from fairline.web.api.routes import (
     board_operations,
     description_operations,
+    draw_operations,
     metrics_operations,
     people_operations,
     public_operations,
@@ -63,6 +65,7 @@ def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None 
         *people_operations(people, Tellings(context)),
         *site_operations(Sessions(context), ForwardAuth(context)),
         *public_operations(Public(context, keeper)),
+        *draw_operations(DrawCalls(context)),
         *admin_operations(context, drawing),
         *board_operations(boards),
         *page_operations(

@@ -9,14 +9,16 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from fairline.domain.estimate import Wait
+from fairline.domain.opening_steps import current_opening
 from fairline.domain.queue import QueueId
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Status, Ticket, TicketStatus, Went
 from fairline.domain.tokens import TicketClaims
 from fairline.errors import TokenInvalid, TokenMoved
 from fairline.service.answers import StatusAnswer
+from fairline.service.draws import draw_id
 from fairline.service.fairline import Fairline
-from fairline.web.api.wire import TicketAnswer, TransferredTo, WaitChanged, moment
+from fairline.web.api.wire import DrawRank, TicketAnswer, TransferredTo, WaitChanged, moment
 from fairline.web.redirects import redirect_url
 from fairline.web.session_tokens import SessionTokens
 
@@ -68,6 +70,10 @@ class TicketAnswers:
             fields["on_hold"] = True
         if cause := answer.wait_changed:
             fields["wait_changed"] = WaitChanged(cause=cause)
+        if settings.phase:
+            fields |= _of_the_opening(settings, ticket_status)
+        if ticket_status.drawn_rank and (draw := _draw_of(answer)):
+            fields["draw"] = draw
         if ticket_status.status is not Status.WAITING:
             fields |= self._fields_after_waiting(answer)
         return fields
@@ -91,6 +97,26 @@ class TicketAnswers:
         )
         token = self._service.tokens.token(QueueId(went.queue), settings, there, ticket_status.client[:6].hex())
         return TransferredTo(queue=went.queue, ticket=went.number, label=went.label, token=token)
+
+
+def _of_the_opening(settings: QueueSettings, ticket_status: TicketStatus) -> dict[str, Any]:
+    """What the opening in progress means for a ticket."""
+    fields: dict[str, Any] = {"phase": settings.phase}
+    opening = current_opening(settings)
+    if opening is not None and settings.held_back and ticket_status.status is Status.WAITING:
+        fields["starts_at"] = opening.starts_at
+        if opening.drawn:
+            fields["draws_at"] = moment(opening.closes_ms)
+    return fields
+
+
+def _draw_of(answer: StatusAnswer) -> DrawRank | None:
+    """What was drawn for a ticket, unless its opening is no longer kept."""
+    ticket_status = answer.ticket_status
+    for opening in answer.settings.openings:
+        if opening.id == ticket_status.drawn_in and opening.count:
+            return DrawRank(id=draw_id(answer.queue, opening.id), rank=ticket_status.drawn_rank, count=opening.count)
+    return None
 
 
 def _without_estimate(answer: StatusAnswer, position: int) -> dict[str, Any]:

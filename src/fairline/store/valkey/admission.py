@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Action, Ticket
-from fairline.errors import IdempotencyConflict, QueuePaused, TicketNotFound, TransitionRefused
+from fairline.errors import IdempotencyConflict, QueueHeldBack, QueuePaused, TicketNotFound, TransitionRefused
 from fairline.store.checks import call_fingerprint, milliseconds
 from fairline.store.desks import DeskState, desk_states
 from fairline.store.refusals import not_a_desk, too_many_desks
@@ -34,6 +34,8 @@ class AdmissionOperations(QueueOperations):
             raise IdempotencyConflict
         if outcome == b"paused":
             raise QueuePaused(queue, (await self.settings(queue)).settings.status)
+        if outcome == b"held_back":
+            raise QueueHeldBack(queue)
         if outcome == b"missing":
             raise TicketNotFound(queue, int(one))
         if outcome == b"desk":

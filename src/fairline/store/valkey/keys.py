@@ -32,6 +32,8 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:{q}:desks`             | sorted set | desks by when they last called or opened; negative if they are closed     |
 | `fl:{q}:hours`             | hash       | hour -> its counts, packed together, once it is older than two days       |
 | `fl:{q}:arriving`          | hash       | number -> the ticket of another queue it comes from, until it is released |
+| `fl:{q}:draws`            | hash       | what belongs to draws: `<opening>:<part>`                                  |
+| `fl:{q}:members`          | sorted set | the tickets in the draw that was frozen last                              |
 | `fl:{q}:rate:<who>:<action>` | list     | the times of the hits inside a sliding window                             |
 
 All keys of an outbox share a tag too. It begins with a character that no name of a queue begins with:
@@ -90,6 +92,11 @@ def queue_keys(queue: QueueId) -> tuple[str, ...]:
     """All fixed keys of a queue, in the order of PARTS. Cached: a call that is alone in its batch would take 5 % more
     instructions."""
     return tuple(key(queue, part) for part in PARTS)
+
+
+def draw_keys(queue: QueueId) -> tuple[str, str]:
+    """The keys of draws, which only their scripts are given, after the others."""
+    return key(queue, "draws"), key(queue, "members")
 
 
 def key(queue: QueueId, part: str) -> str:

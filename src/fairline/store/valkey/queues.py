@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairline.domain.events import EventType
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings
 from fairline.errors import PriorityPassNotFound, QueueExists, QueueNotFound, SettingsChanged
@@ -9,7 +10,7 @@ from fairline.store.checks import check_level, check_limit, milliseconds
 from fairline.store.contract import REVISIONS_KEPT
 from fairline.store.valkey.answers import revision
 from fairline.store.valkey.client import mapped_errors
-from fairline.store.valkey.keys import key, rate_key
+from fairline.store.valkey.keys import draw_keys, key, rate_key
 from fairline.store.valkey.operations import Operations
 from fairline.store.valkey.settings import pack_settings, unpack_settings
 from fairline.store.values import Configured, PriorityPass, Revision
@@ -42,8 +43,17 @@ class QueueOperations(Operations):
             raise QueueNotFound(queue)
         return int(found)
 
-    async def configure(self, queue: QueueId, settings: QueueSettings, version: int, by: str = "") -> Configured:
-        args = [version, REVISIONS_KEPT, by, *pack_settings(settings)]
+    async def configure(
+        self,
+        queue: QueueId,
+        settings: QueueSettings,
+        version: int,
+        by: str = "",
+        *,
+        event: tuple[EventType, str] | None = None,
+    ) -> Configured:
+        everything, *fields = pack_settings(settings)
+        args = [version, REVISIONS_KEPT, by, everything, *(event or ("", "")), *fields]
         _, (version_found,) = await self._run("configure", queue, args)
         found = int(version_found)
         if found != version:
@@ -60,7 +70,7 @@ class QueueOperations(Operations):
         return [revision(int(made), version, fields) for version, fields in found]
 
     async def delete(self, queue: QueueId, version: int | None = None) -> None:
-        _, (version_found,) = await self._run("delete", queue, ["" if version is None else version])
+        _, (version_found,) = await self._run("delete", queue, ["" if version is None else version], draw_keys(queue))
         found = int(version_found)
         if version is not None and found != version:
             raise SettingsChanged(version, found)

@@ -117,11 +117,11 @@ def unpack_ticket_status(number: int, row: Sequence[Any], stopped: int) -> Ticke
     """The status of a ticket, from its rank, deadline and record. `stopped` turns the queue's time into the store's."""
     rank, due, record = row
     state, reason, level, flags, _, joined = _HEAD.unpack_from(record)
-    moved, serial, desk = 0, "", b""
+    moved, serial, drawn_rank, drawn_in, desk = 0, "", 0, "", b""
     if flags & _EXTRA or (state > _WAITING and not record.endswith(_NO_DESK)):
         end = _after_head(record)
         if flags & _EXTRA:
-            moved, serial, end = _extra(record, end)
+            moved, serial, drawn_rank, drawn_in, end = _extra(record, end)
         if end < len(record):
             desk, _ = _text(record, _text(record, end + _TIMES.size)[1])
     return TicketStatus(
@@ -137,6 +137,8 @@ def unpack_ticket_status(number: int, row: Sequence[Any], stopped: int) -> Ticke
         on_hold=flags & _ON_HOLD != 0,
         serial=serial,
         moved=moved,
+        drawn_rank=drawn_rank,
+        drawn_in=drawn_in,
     )
 
 
@@ -149,7 +151,7 @@ def unpack_ticket(number: int, row: Sequence[Any], stopped: int) -> Ticket:
     _, at = _text(record, at)
     person, end = _long_text(record, at)
     if flags & _EXTRA:
-        _, _, end = _extra(record, end)
+        *_, end = _extra(record, end)
     admitted = started = ended = 0.0
     views, went = 0, b""
     if end < len(record):
@@ -196,9 +198,10 @@ def _after_head(record: bytes) -> int:
     return at + 2 + int.from_bytes(record[at : at + 2], "little")  # the person
 
 
-def _extra(record: bytes, at: int) -> tuple[int, str, int]:
+def _extra(record: bytes, at: int) -> tuple[int, str, int, str, int]:
     serial, end = _text(record, at + 1)
-    return record[at], serial.decode(), end
+    drawn_in, after = _text(record, end + 4)
+    return record[at], serial.decode(), int.from_bytes(record[end : end + 4], "little"), drawn_in.decode(), after
 
 
 def _text(record: bytes, at: int) -> tuple[bytes, int]:

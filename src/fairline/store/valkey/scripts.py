@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
+from fairline.domain.opening import HELD_BACK, Phase
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import REASONS, Action, Reason, Status, goes_to
 from fairline.domain.waits import Cause
@@ -49,6 +50,7 @@ def _tables() -> str:
             f"local REASON_OF = {_lua({action.value: codes[why] for action, why in REASONS.items()})}",
             f"local TRANSITIONS = {{{', '.join(map(moves, Status))}}}",
             f"local ON_HOLD_TRANSITIONS = {moves(Status.WAITING, on_hold=True)}",
+            f"local HELD_BACK = {{{', '.join(f'[{each.value!r}] = true' for each in Phase if each in HELD_BACK)}}}",
         )
     )
 

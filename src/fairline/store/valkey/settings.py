@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 
-from fairline.domain.queue_settings import SETTINGS, QueueSettings
+from fairline.domain.queue_settings import QueueSettings
 from fairline.store.arrivals import JoinCalendar
 from fairline.store.values import Configured
 
 #: Settings that are neither text nor a number: kept as JSON.
-_AS_JSON = {name for name in SETTINGS if isinstance(getattr(QueueSettings(), name), tuple | dict)}
+_FIELDS = QueueSettings.__struct_fields__
+_AS_JSON = {name for name in _FIELDS if isinstance(getattr(QueueSettings(), name), tuple | dict)}
 
 #: No setting has this value: check_text refuses it.
 UNSET = "\0"
@@ -43,7 +44,7 @@ def unpack_settings(fields: Mapping[bytes, bytes]) -> Configured | None:
     kept = {name.decode(): value for name, value in fields.items()}
     if "version" not in kept:
         return None
-    found: dict[str, Any] = {name: kept[name].decode() for name in SETTINGS if name in kept}
+    found: dict[str, Any] = {name: kept[name].decode() for name in _FIELDS if name in kept}
     for name in _AS_JSON & found.keys():
         found[name] = msgspec.json.decode(found[name])
     return Configured(msgspec.convert(found, QueueSettings, strict=False), int(kept["version"]))

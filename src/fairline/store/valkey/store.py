@@ -8,6 +8,7 @@ from fairline.store.contract import Clock, Kind
 from fairline.store.embedded import EmbeddedServer
 from fairline.store.valkey.admission import AdmissionOperations
 from fairline.store.valkey.client import Connection, connect, mapped_errors
+from fairline.store.valkey.draws import DrawOperations
 from fairline.store.valkey.events import EventOperations
 from fairline.store.valkey.line import LineOperations
 from fairline.store.valkey.outbox import ValkeyOutbox
@@ -29,7 +30,9 @@ async def open_valkey(
     return store
 
 
-class ValkeyStore(AdmissionOperations, EventOperations, LineOperations, TallyOperations, TicketOperations):
+class ValkeyStore(
+    AdmissionOperations, DrawOperations, EventOperations, LineOperations, TallyOperations, TicketOperations
+):
     """See `contract.Store`."""
 
     kind: Kind = "valkey"

@@ -12,6 +12,7 @@ from fairline.web.admin.keys import Keys, Passes
 from fairline.web.admin.kiosks import Kiosks
 from fairline.web.admin.live import Live
 from fairline.web.admin.mail import MailCalls
+from fairline.web.admin.openings import OpeningCalls
 from fairline.web.admin.operator_call import Operators
 from fairline.web.admin.page_previews import PagePreviews
 from fairline.web.admin.queues import Queues
@@ -34,6 +35,7 @@ def admin_operations(context: Context, drawing: Drawing) -> list[Operation]:
     parts = (
         Queues(operators, drawing),
         History(operators),
+        OpeningCalls(operators),
         PagePreviews(operators, drawing),
         Tickets(operators),
         Desks(operators),

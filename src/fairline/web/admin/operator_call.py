@@ -38,6 +38,7 @@ _PATH_PROBLEMS = {
     "queue": "queue_not_found",
     "ticket": "ticket_not_found",
     "version": "revision_not_found",
+    "opening": "opening_not_found",
     "webhook": "webhook_not_found",
     "delivery": "delivery_not_found",
 }

@@ -8,18 +8,18 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fairline.domain.queue import QueueId, QueueSnapshot
-from fairline.domain.queue_settings import SETTINGS, Message, QueueSettings
+from fairline.domain.queue_settings import SETTINGS, Message, QueueSettings, Settings
 from fairline.web.api.wire import Strict
 
 
-class NewQueue(QueueSettings, frozen=True, kw_only=True):
+class NewQueue(Settings, frozen=True, kw_only=True):
     """A queue to create: its id, and any settings."""
 
     id: str
     """Its name in URLs: at most 64 letters, digits, `.`, `_` and `-`, starting with a letter or digit."""
 
 
-_HINTS = get_type_hints(QueueSettings, include_extras=True)
+_HINTS = get_type_hints(Settings, include_extras=True)
 QueueChanges = msgspec.defstruct(
     "QueueChanges",
     [(name, _HINTS[name] | UnsetType, UNSET) for name in SETTINGS],
@@ -42,7 +42,7 @@ class Say(Strict, frozen=True):
     text: Message
 
 
-class AdminQueue(QueueSettings, frozen=True, kw_only=True):
+class AdminQueue(Settings, frozen=True, kw_only=True):
     """A queue as operators see it: its settings with their version, and the number of people in each state."""
 
     id: str
@@ -57,7 +57,7 @@ class AdminQueue(QueueSettings, frozen=True, kw_only=True):
     def of(cls, queue: QueueId, settings: QueueSettings, version: int, snapshot: QueueSnapshot) -> AdminQueue:
         """A queue with its snapshot, as an answer."""
         return cls(
-            **msgspec.structs.asdict(settings),
+            **{name: getattr(settings, name) for name in SETTINGS},
             id=queue,
             version=version,
             waiting=snapshot.waiting,

@@ -146,7 +146,7 @@ class Queues(OperatorCalls):
         snapshot, settings = await self._service.snapshot(call.queue)
         # The settings may be newer than the snapshot's version, never older. A change based on them is then refused.
         content = AdminQueue.of(call.queue, settings, snapshot.version, snapshot)
-        return private(200, content, (_etag(content.version),))
+        return private(200, content, (etag(content.version),))
 
     async def change(self, call: Call) -> Response:
         """Change the settings given, and no others."""
@@ -193,7 +193,7 @@ async def queue_answer(
     """The answer to a change: the queue with its new settings."""
     snapshot, _ = await service.snapshot(queue)
     content = AdminQueue.of(queue, configured.settings, configured.version, snapshot)
-    return private(status, content, (_etag(configured.version), *headers))
+    return private(status, content, (etag(configured.version), *headers))
 
 
 async def expected_version(service: Fairline, call: Call) -> int | None:
@@ -210,5 +210,6 @@ async def expected_version(service: Fairline, call: Call) -> int | None:
     return versions[0] if versions else 0  # an unknown tag matches no version
 
 
-def _etag(version: int) -> tuple[bytes, bytes]:
+def etag(version: int) -> tuple[bytes, bytes]:
+    """The ETag of a queue: the version of its settings."""
     return b"etag", f'"{version}"'.encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from fairline.domain.estimate import Forecast
+from fairline.domain.opening_steps import current_opening, next_opening
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings, QueueStatus
 from fairline.service.fairline import Fairline
@@ -46,6 +47,8 @@ def _answer(queue: QueueId, snapshot: QueueSnapshot, settings: QueueSettings) ->
     closes = calendar.closes_at(now) if calendar.limited else None
     takes_people = refused_now(queue, settings, snapshot) is None
     closed = not takes_people or settings.status is QueueStatus.MAINTENANCE
+    opening = next_opening(settings)
+    lasting = current_opening(settings) or opening
     return QueueAnswer(
         id=queue,
         name=settings.name or queue,
@@ -60,4 +63,9 @@ def _answer(queue: QueueId, snapshot: QueueSnapshot, settings: QueueSettings) ->
         open=takes_people,
         opens_at=moment(opens) if opens else None,
         closes_at=moment(closes) if closes else None,
+        phase=settings.phase or None,
+        prequeue_at=opening.prequeue_at if opening else None,
+        starts_at=opening.starts_at if opening else None,
+        draws=opening is not None and opening.drawn,
+        ends_at=lasting.ends_at if lasting else None,
     )

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from fairline.web.api.accuracy import AccuracyAnswer
 from fairline.web.api.boards import Boards
+from fairline.web.api.draws import DrawAnswer, DrawCalls, ReceiptAnswer
 from fairline.web.api.forward_auth import ForwardAuth
 from fairline.web.api.people import People
 from fairline.web.api.public import Public
@@ -244,6 +245,38 @@ def public_operations(public: Public) -> list[Operation]:
             "Whether the store answers and a keeper runs.",
             slow=public.readyz,
             answers={200: Readiness, 503: Readiness},
+        ),
+    ]
+
+
+def draw_operations(draws: DrawCalls) -> list[Operation]:
+    """The calls about draws."""
+    return [
+        Operation(
+            "GET /api/v1/draws/{draw}",
+            "What is published of a draw, the same for everyone.",
+            group="public",
+            slow=draws.draw,
+            answers={200: DrawAnswer},
+            problems=("draw_not_found",),
+        ),
+        Operation(
+            "GET /api/v1/draws/{draw}/entries",
+            "Everyone in a draw in the order drawn: leaf, value and level of each; empty before it is drawn.",
+            group="public",
+            slow=draws.entries,
+            answers={200: list[tuple[str, str, int]]},
+            problems=("draw_not_found",),
+        ),
+        Operation(
+            "GET /api/v1/draw/receipt",
+            "The receipt of this ticket in its draw.",
+            group="people",
+            token="ticket",
+            query=(_WHICH,),
+            slow=draws.receipt,
+            answers={200: ReceiptAnswer},
+            problems=(*_TOKEN, "ticket_expired", "draw_not_found"),
         ),
     ]
 

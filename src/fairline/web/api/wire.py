@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fairline.domain.join_request import JoinRequest
+from fairline.domain.opening import Phase
 from fairline.domain.queue_settings import LONGEST_LINE, QueueStatus
 from fairline.domain.ticket import Reason, Status
 from fairline.domain.waits import Cause
@@ -113,6 +114,17 @@ class TransferredTo(Struct, kw_only=True, frozen=True):
     """The token of the new ticket."""
 
 
+class DrawRank(Struct, kw_only=True, frozen=True):
+    """What was drawn for a ticket."""
+
+    id: str
+    """The draw, for `/api/v1/draws/{draw}`."""
+    rank: int
+    """Its rank among those in the draw, from 1."""
+    count: int
+    """How many were in the draw."""
+
+
 class WaitChanged(Struct, kw_only=True, frozen=True):
     """What has made the wait longer."""
 
@@ -171,6 +183,15 @@ class TicketAnswer(Struct, kw_only=True, frozen=True):
     """Where to go, once called by a desk that has a name."""
     on_hold: bool | UnsetType = UNSET
     """True while it is on hold: it waits without a position, and is not called."""
+    phase: Phase | UnsetType = UNSET
+    """`prequeue` before an opening has started, `drawing` while its order is drawn, then `open`; left out if no opening
+    is in progress. In the first two nobody has a position and nobody is let in."""
+    starts_at: datetime | UnsetType = UNSET
+    """In a pre-queue: when people are let in."""
+    draws_at: datetime | UnsetType = UNSET
+    """In a pre-queue whose order is drawn: when that happens. It is after the start if the opening has a grace time."""
+    draw: DrawRank | UnsetType = UNSET
+    """What was drawn for this ticket."""
     transferred_to: TransferredTo | UnsetType = UNSET
     """The new ticket, once it was transferred to another queue: continue with its token."""
 
@@ -197,6 +218,16 @@ class QueueAnswer(Struct, kw_only=True, frozen=True):
     """When it opens next; null if it has no opening hours."""
     closes_at: datetime | None
     """When it closes; null while it is closed, and if it never closes."""
+    phase: Phase | None
+    """What the opening in progress does: `prequeue`, `drawing` or `open`; null without one."""
+    prequeue_at: datetime | None
+    """From when people can join before the next start; null if there is no such time."""
+    starts_at: datetime | None
+    """The next start of an opening; null if none is planned."""
+    draws: bool
+    """Whether the order of those who join before that start is drawn."""
+    ends_at: datetime | None
+    """When the opening in progress, or the next one, ends; null if it has no end."""
 
 
 class ServingAnswer(Struct, kw_only=True, frozen=True):
@@ -308,6 +339,7 @@ class Problem(Struct, kw_only=True, frozen=True):
 __all__ = [
     "BoardAnswer",
     "CalledAnswer",
+    "DrawRank",
     "Health",
     "HeartbeatRequest",
     "JoinRequest",

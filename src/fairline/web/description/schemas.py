@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from fairline.domain.queue_settings import SETTINGS, QueueSettings, group_by_setting
+from fairline.domain.queue_settings import SETTINGS, Settings, group_by_setting
 from fairline.web.description.limits import LIMITS, limit
 
 Schema = dict[str, Any]
@@ -53,8 +53,8 @@ def _describe(node: Any, schema: Schema) -> None:
         schema |= {"type": "string", "enum": [member.value for member in node.cls]}
         schema["description"] = first_sentence(schema.get("description", ""))
     elif isinstance(node, msgspec.inspect.StructType):
-        described_by = QueueSettings if node.cls.__struct_fields__ == SETTINGS else node.cls
-        groups = group_by_setting() if issubclass(described_by, QueueSettings) else {}
+        described_by = Settings if node.cls.__struct_fields__ == SETTINGS else node.cls
+        groups = group_by_setting() if issubclass(described_by, Settings) else {}
         words = field_words(described_by)
         limits = {name: more for base in described_by.__mro__ for name, more in LIMITS.get(base.__name__, {}).items()}
         for field in node.fields:

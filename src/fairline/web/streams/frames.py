@@ -76,6 +76,8 @@ def _rest(answer: StatusAnswer) -> int:
         ticket_status.desk,
         ticket_status.deadline if ticket_status.status is Status.ADMITTED else None,
         answer.wait_changed,
+        settings.phase,
+        settings.openings,
     )
     return _checksum(fields)
 

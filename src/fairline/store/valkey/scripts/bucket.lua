@@ -18,5 +18,5 @@ local function keep_tokens(tokens, token_bound)
 end
 
 local function lets_in()
-  return Q.status == 'active' and Q.admission == 'auto' and Q.admission_rate > 0
+  return Q.status == 'active' and Q.admission == 'auto' and Q.admission_rate > 0 and not HELD_BACK[Q.phase]
 end

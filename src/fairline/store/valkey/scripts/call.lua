@@ -3,7 +3,7 @@
 -- ARGV  1 now  2 how many  3 number ('' = the next in the line)  4 desk  5 idempotency key (digest or '')
 --       6 fingerprint of the call
 -- Returns outcome, then for each: number  rank  due  record. Outcomes: called, repeated (by its idempotency key),
--- conflict, paused, refused, missing, desk (not one of the queue's: their names follow).
+-- conflict, paused, held_back, refused, missing, desk (not one of the queue's: their names follow).
 --#include step
 --#include desks
 local many, number, desk, key, fingerprint = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -56,6 +56,7 @@ if key ~= '' then
   end
 end
 if Q.status ~= 'active' then return answer({'paused'}) end
+if HELD_BACK[Q.phase] then return answer({'held_back'}) end
 if desk ~= '' and not is_desk(desk) then return answer({'desk', unpack(NAMED)}) end
 
 local numbers = {}

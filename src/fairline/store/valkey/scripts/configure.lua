@@ -1,6 +1,6 @@
 -- configure.lua: write all settings of a queue, and add them to its history.
 -- ARGV  1 now  2 version expected  3 revisions to keep  4 by (the id of an admin key)  5 the settings as JSON
---       then for each: field  value ('\0' = unset)
+--       6 an event to write, or ''  7 its detail  then for each setting: field  value ('\0' = unset)
 -- Returns the version found. The settings were written if it is the one expected.
 --#include step
 --#include slowed
@@ -8,7 +8,7 @@ local SLOWER = {'status', 'admission_rate', 'max_active'}
 local before = {status = Q.status, admission_rate = Q.admission_rate, max_active = Q.max_active}
 
 if Q.version == tonumber(ARGV[2]) then
-  for i = 6, #ARGV, 2 do
+  for i = 8, #ARGV, 2 do
     if ARGV[i + 1] == '\0' then call('HDEL', QUEUE, ARGV[i]) else call('HSET', QUEUE, ARGV[i], ARGV[i + 1]) end
   end
   call('HINCRBY', QUEUE, 'version', 1)
@@ -23,5 +23,6 @@ if Q.version == tonumber(ARGV[2]) then
   call('XADD', HISTORY, 'MAXLEN', ARGV[3], text(Q.version + 1) .. '-0', 'at', text(now), 'by', ARGV[4],
     'settings', ARGV[5])
   event('settings_changed', '', Q.version + 1)
+  if ARGV[6] ~= '' then event(ARGV[6], '', ARGV[7]) end
 end
 return answer({text(Q.version)})

@@ -24,7 +24,7 @@ local function add_new_ticket(i, number, extra)
     string.sub(field, 1, 1) == 'c' and 'c' or field, extra.key, ARGV[PERSONS + 4 * i])
   if has_serials then
     local serial = next_serial(extra.series, number)
-    record = record .. struct.pack(EXTRA_PART, 0, #serial, serial)
+    record = record .. struct.pack(EXTRA_PART, 0, #serial, serial, 0, 0, '')
   end
   local at, places, dues, records = 2 * new.size, new.places, new.dues, new.records
   places[at + 1], places[at + 2] = place, number

@@ -1,6 +1,6 @@
 -- step.lua: the beginning of every script that moves tickets: the rest of the settings, and the transitions. The tables
--- REASON, REASON_CODE, REASON_OF, TRANSITIONS and ON_HOLD_TRANSITIONS are generated from ticket.py, the shared numbers
--- (`bounds`) from constants.py.
+-- REASON, REASON_CODE, REASON_OF, TRANSITIONS and ON_HOLD_TRANSITIONS are generated from ticket.py, HELD_BACK from
+-- opening.py, the shared numbers (`bounds`) from constants.py.
 --#include ticket
 --#include count
 --#include ages
@@ -15,7 +15,7 @@ setmetatable(Q, {__index = function(_, name)
   read({
     'status', 'admission_rate', 'burst', 'max_active', 'max_queue_size', 'stock', 'stock_url', 'claim_seconds',
     'session_seconds', 'session_max_seconds', 'retain_seconds', 'token_bound', 'stay_count', 'flow_at', 'stats_hour',
-    'aged_at',
+    'aged_at', 'phase',
   })
   return Q[name]
 end})

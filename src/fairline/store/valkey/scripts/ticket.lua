@@ -8,13 +8,15 @@ local LEAVING, IS_NEARLY = 1, 8
 local function unpack_ticket(number, record)
   local t = {
     number = number, admitted = 0, started = 0, ended = 0, cap = 0, views = 0, by = '', desk = '', went = '',
-    moved = 0, serial = '',
+    moved = 0, serial = '', rank = 0, drawn_in = '',
   }
   local flags, at
   t.state, t.reason, t.level, flags, t.place, t.joined, t.client, t.holder, t.key, t.person, at =
     struct.unpack(HEAD, record)
   t.leaving, t.on_hold, t.nearly = flags % 2 == 1, flags % 4 >= IS_ON_HOLD, flags >= IS_NEARLY
-  if flags % 8 >= HAS_EXTRA then t.moved, t.serial, at = struct.unpack(EXTRA_PART, record, at) end
+  if flags % 8 >= HAS_EXTRA then
+    t.moved, t.serial, t.rank, t.drawn_in, at = struct.unpack(EXTRA_PART, record, at)
+  end
   if at <= #record then
     t.admitted, t.started, t.ended, t.cap, t.views, t.by, t.desk, t.went = struct.unpack(TAIL, record, at)
   end
@@ -29,7 +31,10 @@ local function started_by(record)
   end
   local low, high = string.byte(record, at, at + 1)
   at = at + 2 + low + 256 * high -- after the person
-  if string.byte(record, 4) % 8 >= HAS_EXTRA then at = at + 2 + string.byte(record, at + 1) end
+  if string.byte(record, 4) % 8 >= HAS_EXTRA then
+    local _
+    _, _, _, _, at = struct.unpack(EXTRA_PART, record, at)
+  end
   at = at + 36 -- after the times and the views
   return string.sub(record, at + 1, at + string.byte(record, at))
 end
@@ -50,11 +55,13 @@ local function is_another(t, joined)
 end
 
 local function packed(t)
-  local extra = t.moved > 0 or t.serial ~= ''
+  local extra = t.moved > 0 or t.serial ~= '' or t.rank > 0
   local flags = (t.leaving and LEAVING or 0) + (t.on_hold and IS_ON_HOLD or 0) + (extra and HAS_EXTRA or 0)
     + (t.nearly and IS_NEARLY or 0)
   local record = packed_head(t.state, t.reason, t.level, flags, t.place, t.joined, t.client, t.holder, t.key, t.person)
-  if extra then record = record .. struct.pack(EXTRA_PART, t.moved, #t.serial, t.serial) end
+  if extra then
+    record = record .. struct.pack(EXTRA_PART, t.moved, #t.serial, t.serial, t.rank, #t.drawn_in, t.drawn_in)
+  end
   if t.admitted > 0 or t.ended > 0 then
     record = record .. struct.pack(TAIL, t.admitted, t.started, t.ended, t.cap, t.views, #t.by, t.by, #t.desk,
       t.desk, #t.went, t.went)

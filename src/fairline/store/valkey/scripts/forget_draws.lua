@@ -1,0 +1,10 @@
+-- forget_draws.lua: remove all that is kept of the draws of some openings.
+-- KEYS  … 20 draws
+-- ARGV  1 now  2… openings
+--#include queue
+local gone = {}
+for i = 2, #ARGV do gone[ARGV[i]] = true end
+for _, field in ipairs(call('HKEYS', KEYS[20])) do
+  if gone[string.match(field, '^[^:]*')] then call('HDEL', KEYS[20], field) end
+end
+return answer({})
