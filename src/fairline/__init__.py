@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from fairline.errors import FairlineError
     from fairline.keeper.keeper import Keeper
     from fairline.service.answers import JoinAnswer, StatusAnswer
+    from fairline.service.draws import Draws
     from fairline.service.fairline import Fairline
+    from fairline.service.openings import Openings
     from fairline.service.walk_in import WalkIn
     from fairline.store import Store, open_store
 
@@ -28,12 +30,14 @@ __version__ = "0.1.0"
 __all__ = [
     "Action",
     "Caller",
+    "Draws",
     "Fairline",
     "FairlineError",
     "JoinAnswer",
     "JoinRequest",
     "Keeper",
     "Keyring",
+    "Openings",
     "QueueId",
     "QueueSettings",
     "QueueSnapshot",
@@ -52,12 +56,14 @@ __all__ = [
 _MODULES = {
     "Action": "fairline.domain.ticket",
     "Caller": "fairline.domain.join_request",
+    "Draws": "fairline.service.draws",
     "Fairline": "fairline.service.fairline",
     "FairlineError": "fairline.errors",
     "JoinAnswer": "fairline.service.answers",
     "JoinRequest": "fairline.domain.join_request",
     "Keeper": "fairline.keeper.keeper",
     "Keyring": "fairline.domain.tokens",
+    "Openings": "fairline.service.openings",
     "QueueId": "fairline.domain.queue",
     "QueueSettings": "fairline.domain.queue_settings",
     "QueueSnapshot": "fairline.domain.queue",

@@ -23,6 +23,7 @@ ON_EVERY_STORE = {
     "test_calling",
     "test_joining",
     "test_tickets",
+    "test_openings",
     "test_told_waits",
     "test_walk_in",
 }

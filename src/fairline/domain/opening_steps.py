@@ -30,7 +30,7 @@ from fairline.domain.opening import (
 )
 from fairline.domain.queue_settings import SETTINGS, QueueSettings, QueueStatus
 from fairline.domain.settings_checks import checked
-from fairline.errors import InvalidRequest, InvalidSettings, OpeningOverlaps, TooManyOpenings
+from fairline.errors import DrawUnderWay, InvalidRequest, InvalidSettings, OpeningOverlaps, TooManyOpenings
 
 #: Settings that an opening cannot have: it opens the queue itself.
 _NOT_IN_OPENINGS = frozenset({"opens_at"})
@@ -158,6 +158,8 @@ def with_changed(settings: QueueSettings, before: Opening, opening: Opening, now
     """The settings with a changed opening. If it is in progress, its settings change in the queue at once."""
     if before.state is OpeningState.ENDED:
         raise InvalidRequest("", "This opening has ended. Copy it to a new one instead.")
+    if before.state is OpeningState.DRAWING:
+        raise DrawUnderWay
     if before.in_progress:
         fixed = ["prequeue_at", "add_stock", "recheck_inside"]
         fixed += ["starts_at", "draw", "draw_grace_seconds"] if before.phase is not Phase.PREQUEUE else ["draw"]
@@ -165,7 +167,7 @@ def with_changed(settings: QueueSettings, before: Opening, opening: Opening, now
             if getattr(before, field) != getattr(opening, field):
                 raise InvalidRequest(field, f"cannot be changed any more: the opening is {before.state}")
         settings = _restored(settings, before)
-        _check(settings, opening, now)
+        _check(settings, opening, 0 if opening.starts_at == before.starts_at else now)
         opening = replace(opening, before=_values(settings, {"status", *opening.settings}))
         status = {} if "status" in opening.settings else {"status": QueueStatus.ACTIVE}
         return _with(_changed(settings, {**status, **opening.settings}), opening)
@@ -176,6 +178,8 @@ def with_changed(settings: QueueSettings, before: Opening, opening: Opening, now
 def without(settings: QueueSettings, opening: Opening) -> QueueSettings:
     """The settings without an opening. If it is in progress, the settings from before it are back, and people who wait
     keep their place by when they came."""
+    if opening.state is OpeningState.DRAWING:
+        raise DrawUnderWay
     if opening.in_progress:
         settings = _restored(settings, opening)
     return _with_openings(settings, tuple(each for each in settings.openings if each.id != opening.id))
@@ -194,7 +198,7 @@ def with_openings_of(settings: QueueSettings, present: QueueSettings) -> QueueSe
 
 
 def _check(settings: QueueSettings, opening: Opening, now: int) -> None:
-    if opening.state is OpeningState.SCHEDULED and opening.starts_ms <= now:
+    if opening.starts_ms <= now:
         raise InvalidRequest("starts_at", "must be in the future")
     if opening.prequeue_at and opening.starts_ms - opening.begins_ms < SHORTEST_SPAN_MS:
         raise InvalidRequest("prequeue_at", "must be at least a second before starts_at")

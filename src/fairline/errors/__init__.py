@@ -23,6 +23,7 @@
     │   ├── QueueHeldBack
     │   ├── OpeningOverlaps
     │   ├── TooManyOpenings
+    │   ├── DrawUnderWay                    (a retry helps)
     │   ├── AtCapacity                      (a retry may help)
     │   ├── AlreadyInLine
     │   │   └── HolderInLine
@@ -93,6 +94,7 @@ from fairline.errors.external import AddressRefused, ServiceFailed
 from fairline.errors.queues import (
     AtCapacity,
     DrawNotFound,
+    DrawUnderWay,
     OpeningNotFound,
     OpeningOverlaps,
     QueueClosed,
@@ -143,6 +145,7 @@ __all__ = [
     "CrossSite",
     "DeliveryNotFound",
     "DrawNotFound",
+    "DrawUnderWay",
     "FairlineError",
     "Forbidden",
     "HolderInLine",

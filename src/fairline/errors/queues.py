@@ -129,6 +129,17 @@ class OpeningOverlaps(Refused):
         self.other = other
 
 
+class DrawUnderWay(Refused):
+    """An opening cannot be changed or deleted while its order is drawn."""
+
+    code = "draw_under_way"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The order of this opening is being drawn. Try again once it has started, in a few seconds.", retry_after=5
+        )
+
+
 class TooManyOpenings(Refused):
     """The queue has as many openings ahead of it as it may have."""
 

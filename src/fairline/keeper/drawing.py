@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import structlog
+from msgspec.structs import replace
 
 from fairline.domain.draw import (
     Entry,
@@ -91,17 +92,27 @@ class Drawing:
         self._beacon = beacon
 
     async def seal(self, queue: QueueId, opening: Opening) -> None:
-        """Decide on the secret and the round, before the pre-queue opens."""
-        sealed = Sealed(secrets.token_bytes(32), secrets.token_bytes(32))
+        """Decide on the secret and the round, before the pre-queue opens. If the start is moved meanwhile, the round
+        moves with it, as long as neither of the two rounds has appeared."""
+        first = Sealed(secrets.token_bytes(32), secrets.token_bytes(32))
         if self._beacon is not None:
-            after = opening.closes_ms + int(1000 * ROOT_SECONDS)
-            sealed = Sealed(sealed.secret, sealed.nonce_key, self._beacon.round_after(after), self._beacon.chain)
-        await self._store.keep_draw(queue, opening.id, {"sealed": encode(sealed)}, once=True)
+            first = replace(first, round=self._round_of(self._beacon, opening), chain=self._beacon.chain)
+        kept = await self._store.keep_draw(queue, opening.id, {"sealed": encode(first)}, once=True)
+        sealed = sealed_of(kept["sealed"])
+        beacon = self._beacon
+        if beacon is None or sealed.round is None or sealed.chain != beacon.chain or sealed.round == first.round:
+            return
+        if await self._store.time() < min(beacon.appears_at(sealed.round), opening.closes_ms):
+            moved = encode(replace(sealed, round=first.round))
+            await self._store.keep_draw(queue, opening.id, {"sealed": moved})
+
+    @staticmethod
+    def _round_of(beacon: Beacon, opening: Opening) -> int:
+        return beacon.round_after(opening.closes_ms + int(1000 * ROOT_SECONDS))
 
     async def draw(self, queue: QueueId, opening: Opening, settings: QueueSettings) -> int:
         """Draw the order of a pre-queue that has closed, and put it in force. Returns how many were drawn."""
         began = time.monotonic()
-        await self.seal(queue, opening)  # changes nothing, unless the store was restored to a time before
         sealed = sealed_of((await self._store.draw_parts(queue, opening.id, ["sealed"]))["sealed"])
         members = await self._members(queue, opening.id)
         leaves, levels = await asyncio.to_thread(_tree, sealed.nonce_key, members)

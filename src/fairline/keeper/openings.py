@@ -30,6 +30,8 @@ log = structlog.get_logger()
 DRAW_PATIENCE_MS = 10_000
 #: The longest pause of the timer: a step that was scheduled meanwhile is noticed by the next tick at the latest.
 LONGEST_PAUSE = 1.0
+#: The pause after a step that failed for another reason than the store.
+FAILED_PAUSE = 10.0
 #: How many sessions one step ends.
 STEP = 200
 
@@ -51,6 +53,8 @@ class OpeningKeeper:
         self._ahead = 0.0
         """The store's clock less that of the event loop, in milliseconds."""
         self._under_way: set[QueueId] = set()
+        self._draws_here: set[str] = set()
+        """The openings whose pre-queue this keeper has closed."""
         self._changed = asyncio.Event()
 
     async def note(self, queue: QueueId, snapshot: QueueSnapshot) -> None:
@@ -58,7 +62,11 @@ class OpeningKeeper:
         self._ahead = snapshot.now - 1000 * asyncio.get_running_loop().time()
         plan = self._plans.get(queue)
         if plan is None or plan.version != snapshot.version:
-            self._plan(queue, await self._store.settings(queue))
+            configured = await self._store.settings(queue)
+            self._plan(queue, configured)
+            current = steps.current_opening(configured.settings)
+            if current is not None and current.drawn and current.state is OpeningState.PREQUEUE:
+                await self._drawing.seal(queue, current)  # its start may have been moved
 
     def keep_only(self, queues: set[QueueId]) -> None:
         """Forget the queues that are gone."""
@@ -104,6 +112,9 @@ class OpeningKeeper:
         except StoreError as error:
             log.warning("opening.store_away", queue=queue, error=error.message)
             await asyncio.sleep(LONGEST_PAUSE)
+        except Exception:  # what is wrong with one queue must not stop the keeping of the others
+            log.exception("opening.failed", queue=queue)
+            await asyncio.sleep(FAILED_PAUSE)
         finally:
             self._under_way.discard(queue)
 
@@ -114,13 +125,16 @@ class OpeningKeeper:
         due = due_step(configured.settings)
         if due is None or due.at > now:
             return False
-        if due.step is Step.DRAW and now < due.at + DRAW_PATIENCE_MS:
+        if due.step is Step.DRAW and now < (patient := due.at + DRAW_PATIENCE_MS) and not self._draws(due.opening):
             # Another keeper draws. Its result, or the end of the patience, is noticed here.
-            self._plans[queue].due = DueStep(due.at + DRAW_PATIENCE_MS, due.step, due.opening)
+            self._plans[queue].due = DueStep(patient, due.step, due.opening)
             return False
         with suppress(SettingsChanged):  # another keeper was faster, or somebody changed the settings: look again
             await self._take(queue, configured, due, now)
         return True
+
+    def _draws(self, opening: Opening | None) -> bool:
+        return opening is not None and opening.id in self._draws_here
 
     async def _take(self, queue: QueueId, configured: Configured, due: DueStep, now: int) -> None:
         settings, opening = configured.settings, due.opening
@@ -137,7 +151,8 @@ class OpeningKeeper:
             case Step.CLOSE:
                 await self._lapse(queue)
                 closed = steps.closed(settings, opening)
-                configured = await self._change(queue, configured, closed, EventType.PREQUEUE_CLOSED, opening)
+                await self._change(queue, configured, closed, EventType.PREQUEUE_CLOSED, opening)
+                self._draws_here.add(opening.id)
                 await self._draw_and_open(queue, opening.id)
             case Step.DRAW:
                 await self._draw_and_open(queue, opening.id)
@@ -191,6 +206,7 @@ class OpeningKeeper:
             await self._end_sessions(queue)
         opened = steps.opened(configured.settings, current, count)
         await self._change(queue, configured, opened, EventType.OPENING_STARTED, current)
+        self._draws_here.discard(opening.id)
 
     async def _end_sessions(self, queue: QueueId) -> None:
         """End the sessions of all who are inside. Nobody is let in meanwhile: the opening has not started."""

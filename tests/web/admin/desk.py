@@ -28,6 +28,12 @@ CALLS = {
     "POST /queues/{queue}/page-preview": Role.OPERATOR,
     "GET /queues/{queue}/history": Role.VIEWER,
     "POST /queues/{queue}/history/{version}/restore": Role.OPERATOR,
+    "GET /queues/{queue}/openings": Role.VIEWER,
+    "POST /queues/{queue}/openings": Role.OPERATOR,
+    "GET /queues/{queue}/openings/{opening}": Role.VIEWER,
+    "PATCH /queues/{queue}/openings/{opening}": Role.OPERATOR,
+    "DELETE /queues/{queue}/openings/{opening}": Role.OPERATOR,
+    "GET /queues/{queue}/openings/{opening}/preview": Role.VIEWER,
     "POST /queues/{queue}/call-next": Role.OPERATOR,
     "POST /queues/{queue}/join": Role.OPERATOR,
     "POST /queues/{queue}/revoke": Role.OPERATOR,
@@ -143,6 +149,6 @@ def events_of(admin: httpx.Client, queue: str) -> list[tuple[str, int | None]]:
 
 def at(call: str, queue: str = "nobody-made-this") -> tuple[str, str]:
     method, _, path = call.partition(" ")
-    named = dict.fromkeys(("pass_id", "key_id", "webhook", "delivery"), "none")
+    named = dict.fromkeys(("pass_id", "key_id", "webhook", "delivery", "opening"), "none")
     named |= {"ticket": "999999", "version": "1"}
     return method, path.format(queue=queue, **named)

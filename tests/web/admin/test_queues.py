@@ -10,7 +10,7 @@ import httpx
 import msgspec
 import pytest
 
-from fairline.domain.queue_settings import SETTINGS, QueueSettings
+from fairline.domain.queue_settings import SETTINGS, Settings
 from tests.web.admin.desk import (
     ADMIN,
     Join,
@@ -26,7 +26,7 @@ def test_a_new_queue_has_the_settings_given_and_the_defaults(admin: httpx.Client
     assert answer.status_code == 201
     assert answer.headers["location"] == f"{ADMIN}/queues/{name}"
     content = answer.json()
-    expected = msgspec.json.decode(msgspec.json.encode(QueueSettings(name="Sale", stock=7, admission_rate=2)))
+    expected = msgspec.json.decode(msgspec.json.encode(Settings(name="Sale", stock=7, admission_rate=2)))
     assert {field: content[field] for field in SETTINGS} == expected
     assert (content["id"], content["waiting"], content["admitted"], content["active"]) == (name, 0, 0, 0)
     assert content["stock_left"] == 7

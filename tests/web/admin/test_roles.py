@@ -67,7 +67,7 @@ def test_what_is_not_there_is_said_to_be_missing(admin: httpx.Client, queue: str
         if "{queue}" in call:
             body = {"join": {}, "revoke": {"ticket": 1, "reason": "x"}, "stock": {"total": 1}, "message": {"text": ""}}
             body |= {"prioritise": {"level": 1}, "passes": {"level": 1}, "transfer": {"queue": "demo"}}
-            body |= {"desks": {"name": "Desk 1", "open": True}}
+            body |= {"desks": {"name": "Desk 1", "open": True}, "openings": {"starts_at": "2050-01-01T10:00:00Z"}}
             content = body.get(path.rpartition("/")[2], {}) if method in ("POST", "PATCH") else None
             for name in ("nobody-made-this", "not.a%20name", "%2e%2e", "x" * 80):
                 answer = admin.request(method, at(call, name)[1], json=content)

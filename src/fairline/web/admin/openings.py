@@ -113,6 +113,7 @@ class OpeningCalls(OperatorCalls):
         """The operations of this class."""
         one = {200: OpeningAnswer}
         refused = ("settings_changed", "invalid_settings", "opening_overlaps")
+        changed = (*refused, "draw_under_way")
         return [
             self._row(
                 Role.VIEWER,
@@ -140,7 +141,7 @@ class OpeningCalls(OperatorCalls):
                 one,
                 takes=OpeningChanges,
                 headers=("If-Match",),
-                problems=refused,
+                problems=changed,
             ),
             self._row(
                 Role.OPERATOR,
@@ -149,7 +150,7 @@ class OpeningCalls(OperatorCalls):
                 self.delete,
                 {204: None},
                 headers=("If-Match",),
-                problems=("settings_changed",),
+                problems=("settings_changed", "draw_under_way"),
             ),
             self._row(
                 Role.VIEWER,

@@ -41,7 +41,7 @@ class QueueStates:
 
 
 def _answer(queue: QueueId, snapshot: QueueSnapshot, settings: QueueSettings) -> QueueAnswer:
-    wait = Forecast(settings, snapshot).wait(snapshot.waiting + 1)
+    wait = None if settings.held_back else Forecast(settings, snapshot).wait(snapshot.waiting + 1)
     calendar, now = settings.calendar, snapshot.now
     opens = calendar.opens_at(now) if calendar.limited else None
     closes = calendar.closes_at(now) if calendar.limited else None

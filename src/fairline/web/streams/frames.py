@@ -6,6 +6,8 @@ import math
 import zlib
 from functools import lru_cache
 
+from fairline.domain.opening_steps import current_opening
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import LIVE, Status
 from fairline.service.answers import StatusAnswer
 from fairline.web.context import Context
@@ -77,9 +79,15 @@ def _rest(answer: StatusAnswer) -> int:
         ticket_status.deadline if ticket_status.status is Status.ADMITTED else None,
         answer.wait_changed,
         settings.phase,
-        settings.openings,
+        settings.held_back and _start(settings),
     )
     return _checksum(fields)
+
+
+def _start(settings: QueueSettings) -> object:
+    """What people in a pre-queue are shown of its opening."""
+    opening = current_opening(settings)
+    return opening and (opening.starts_ms, opening.closes_ms, opening.draw)
 
 
 @lru_cache(maxsize=1024)

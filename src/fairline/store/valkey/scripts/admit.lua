@@ -11,10 +11,11 @@ local waiting = call('ZCARD', LINE)
 -- comes again.)
 if Q.flow_at and now >= Q.flow_at and now - Q.flow_at < lease then return answer({}) end
 
--- Fade the measured flow, and add the time since the last tick. Time in which nobody kept the queue is not measured.
+-- Fade the measured flow, and add the time since the last tick. Time in which nobody kept the queue is not measured, and
+-- nor is the time before an opening has started, in which nobody can be let in.
 local function measure()
   local seconds = max(0, now - (Q.flow_at or now)) / 1000
-  if seconds > LONGEST_TICK_SECONDS then seconds = 0 end
+  if seconds > LONGEST_TICK_SECONDS or HELD_BACK[Q.phase] then seconds = 0 end
   local fade = math.exp(-seconds / FLOW_FADE_SECONDS)
   Q.flow_waited = (Q.flow_waited or 0) * fade + waiting * seconds
   Q.flow_span = (Q.flow_span or 0) * fade + (waiting > 0 and seconds or 0)
