@@ -23,6 +23,10 @@ from fairline.web.redirects import redirect_url
 from fairline.web.session_tokens import SessionTokens
 
 
+#: While an order is drawn, a client without a stream asks again after these seconds.
+FIRST_AFTER_START = 1.0
+
+
 class TicketAnswers:
     """Builds the answers about tickets, with the tokens that belong in them."""
 
@@ -48,7 +52,7 @@ class TicketAnswers:
             joined_at=moment(ticket_status.joined),
             held_until=held_until(ticket_status),
             heartbeat_interval_seconds=settings.heartbeat_interval_seconds,
-            next_heartbeat_seconds=_next_heartbeat(settings, wait) if heartbeat else UNSET,
+            next_heartbeat_seconds=_next_heartbeat(answer, wait) if heartbeat else UNSET,
             token=token or UNSET,
         )
         rare = self._rare_fields(answer)
@@ -142,10 +146,22 @@ def same_ticket(claims: TicketClaims, answer: StatusAnswer) -> StatusAnswer:
     return answer
 
 
-def _next_heartbeat(settings: QueueSettings, wait: Wait | None) -> float:
+def _next_heartbeat(answer: StatusAnswer, wait: Wait | None) -> float:
     """Seconds until the next heartbeat: with a long wait ahead, a client may send fewer, well within the timeout."""
-    interval = settings.heartbeat_interval_seconds
-    if wait is None or wait.seconds <= 60 * interval:
+    settings = answer.settings
+    interval, ahead = settings.heartbeat_interval_seconds, wait.seconds if wait else 0.0
+    if settings.held_back:
+        ahead = _until_start(answer)
+        if ahead < interval:
+            return max(FIRST_AFTER_START, round(ahead, 1))
+    if ahead <= 60 * interval:
         return interval
     longest = settings.heartbeat_timeout_seconds / 3 or 60.0
-    return max(interval, round(min(wait.seconds / 60, longest), 1))
+    return max(interval, round(min(ahead / 60, longest), 1))
+
+
+def _until_start(answer: StatusAnswer) -> float:
+    """Seconds until a client without a stream asks what the start has brought: not all at the same moment."""
+    opening = current_opening(answer.settings)
+    closes = opening.closes_ms if opening else answer.snapshot.now
+    return max(0, closes - answer.snapshot.now) / 1000 + 0.1 * (answer.ticket_status.number % 20)

@@ -233,3 +233,22 @@ def test_at_the_start_sessions_of_before_end_and_stock_is_added(
     gone = own(public, "/status", early["token"])
     assert (gone["status"], gone["reason"]) == ("expired", "terminated")
     assert admin.get(f"/queues/{queue}").json()["stock"] == 6
+
+
+def test_a_client_without_a_stream_asks_again_just_after_the_start(
+    server: RunningServer, admin: httpx.Client, public: httpx.Client, make_queue: MakeQueue, join: Join
+) -> None:
+    queue = make_queue(heartbeat_interval_seconds=10, heartbeat_timeout_seconds=60)
+    opening = plan(admin, queue, prequeue_at=in_seconds(0.3), starts_at=in_seconds(3600), draw="random")
+    until("the pre-queue", phase_is(public, queue, "prequeue"))
+    token = join(queue, client_id="someone")["token"]
+
+    def next_heartbeat(**changes: Any) -> float:
+        answer = admin.patch(f"/queues/{queue}/openings/{opening['id']}", json=changes)
+        assert answer.status_code == 200, answer.text
+        beat = public.post("/heartbeat", headers={"authorization": f"Bearer {token}"})
+        return float(beat.json()["next_heartbeat_seconds"])
+
+    assert next_heartbeat(starts_at=in_seconds(3600)) == 20
+    assert next_heartbeat(starts_at=in_seconds(300)) == 10
+    assert 1 <= next_heartbeat(starts_at=in_seconds(7)) < 9.1
