@@ -41,9 +41,9 @@ class StatusAnswer(Struct, frozen=True, kw_only=True):
         return cause_of(self.settings, self.snapshot, ticket_status.position, ticket_status.joined)
 
 
-def position_known(settings: QueueSettings, ticket_status: TicketStatus) -> TicketStatus:
-    """The status of a ticket as its holder is shown it: before an opening has started, nobody has a position."""
-    return replace(ticket_status, position=None) if settings.held_back else ticket_status
+def without_position(ticket_status: TicketStatus) -> TicketStatus:
+    """The status of a ticket as its holder is shown it before an opening has started: nobody has a position."""
+    return replace(ticket_status, position=None)
 
 
 def printed_label(queue: QueueId, settings: QueueSettings, ticket_status: TicketStatus) -> str:

@@ -24,7 +24,7 @@ from fairline.errors import (
     TicketExpired,
     TokenMoved,
 )
-from fairline.service.answers import JoinAnswer, StatusAnswer, position_known
+from fairline.service.answers import JoinAnswer, StatusAnswer, without_position
 from fairline.service.estimate_samples import EstimateSamples, sampled
 from fairline.service.identity import Identity
 from fairline.service.join_calendar import closed_until, join_calendar_at
@@ -95,10 +95,12 @@ class Batches:
             self._tokens.tokens(queue, settings, [each.ticket for each in results if isinstance(each, Joined)])
         )
 
+        held_back = settings.held_back
+
         def answer(joined: Joined) -> JoinAnswer:
             return JoinAnswer(
                 queue=queue,
-                ticket_status=position_known(settings, joined.ticket),
+                ticket_status=without_position(joined.ticket) if held_back else joined.ticket,
                 snapshot=reply.snapshot,
                 settings=settings,
                 forecast=forecast,
@@ -286,10 +288,11 @@ class Batches:
             tickets = (await self._store.look_up(queue, went)).items
             records = {ticket.number: ticket for ticket in tickets if ticket}  # the full record has the new ticket
             found = [records.get(each.number, each) if isinstance(each, TicketStatus) else each for each in found]
+        held_back = settings.held_back
         return [
             StatusAnswer(
                 queue=queue,
-                ticket_status=position_known(settings, each),
+                ticket_status=without_position(each) if held_back else each,
                 snapshot=reply.snapshot,
                 settings=settings,
                 forecast=forecast,

@@ -22,7 +22,6 @@ from fairline.web.api.wire import DrawRank, TicketAnswer, TransferredTo, WaitCha
 from fairline.web.redirects import redirect_url
 from fairline.web.session_tokens import SessionTokens
 
-
 #: While an order is drawn, a client without a stream asks again after these seconds.
 FIRST_AFTER_START = 1.0
 
