@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from fairline.domain.events import EventType
+from fairline.domain.opening import Phase
 from fairline.domain.queue_settings import Admission, QueueStatus
 from fairline.domain.ticket import TRANSITIONS, Action, Reason, Status, goes_to
 from fairline.domain.waits import Cause
@@ -111,7 +112,8 @@ class Moves(State):
 
     def _lets_in(self) -> bool:
         s = self.settings
-        return s.status is QueueStatus.ACTIVE and s.admission is Admission.AUTO and s.admission_rate > 0
+        active = s.status is QueueStatus.ACTIVE and s.admission is Admission.AUTO and s.admission_rate > 0
+        return active and s.phase not in (Phase.PREQUEUE, Phase.DRAWING)
 
     # What is measured
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from fairline.domain.events import EventType
+from fairline.domain.opening import Phase
 from fairline.domain.queue_settings import QueueSettings, QueueStatus
 from fairline.domain.ticket import LIVE, REASONS, TAKES_BACK, Action, Status, Ticket, TicketStatus, Went
 from fairline.domain.waits import Cause
@@ -15,6 +16,7 @@ from fairline.errors import (
     FairlineError,
     HolderInLine,
     IdempotencyConflict,
+    QueueHeldBack,
     QueuePaused,
     SessionTaken,
     SettingsChanged,
@@ -25,15 +27,18 @@ from fairline.errors import (
 from fairline.store.values import Configured, Lapsed, Swept
 from fairline.store.visits import Visit, Visitor
 from tests.model.arrivals import Arrivals
+from tests.model.draws import Draws
 from tests.model.records import Desk, Entry, Pressed, Revocation
 
 CALLS_KEPT = 86_400_000
 
 
-class Model(Arrivals):
+class Model(Arrivals, Draws):
     """One queue. The operations have the names and the answers of the store's."""
 
-    def configure(self, settings: QueueSettings, version: int) -> Configured:
+    def configure(
+        self, settings: QueueSettings, version: int, event: tuple[EventType, str] | None = None
+    ) -> Configured:
         if version != self.version:
             raise SettingsChanged(version, self.version)
         before, self.settings = self.settings, settings
@@ -45,6 +50,8 @@ class Model(Arrivals):
         elif settings.max_active < 0.8 * before.max_active:
             self._note_slowed(Cause.CAPACITY_REDUCED)
         self._event(EventType.SETTINGS_CHANGED, detail=str(self.version))
+        if event:
+            self._event(event[0], detail=event[1])
         return Configured(settings, self.version)
 
     # People who wait
@@ -84,6 +91,7 @@ class Model(Arrivals):
 
     def prioritise(self, number: int, level: int) -> Ticket:
         t = self._wanted(number, Action.PRIORITISE)
+        self._check_not_drawing()
         others = [other.place for other in self.line() if other is not t]
         place = self._next_place(others, level)
         if place < t.place or level > t.level:
@@ -97,6 +105,7 @@ class Model(Arrivals):
 
     def step_back(self, number: int, places: int, seen: int | None) -> Ticket:
         t = self._wanted(number, Action.STEP_BACK)
+        self._check_not_drawing()
         line = self.line()
         rank = line.index(t)
         behind = line[rank + 1 : rank + 1 + places]
@@ -106,6 +115,10 @@ class Model(Arrivals):
                 other.place, other.policy = place, None
             self._event(EventType.STEPPED_BACK, number, str(len(behind)))
         return self.ticket(t)
+
+    def _check_not_drawing(self) -> None:
+        if self.settings.phase is Phase.DRAWING:
+            raise QueueHeldBack(self.queue)
 
     # Letting in
 
@@ -136,6 +149,8 @@ class Model(Arrivals):
             return [ticket for ticket in self.look_up(before.numbers) if ticket]
         if self.settings.status is not QueueStatus.ACTIVE:
             raise QueuePaused(self.queue, self.settings.status)
+        if self.settings.phase in (Phase.PREQUEUE, Phase.DRAWING):
+            raise QueueHeldBack(self.queue)
         wanted = self.line() if number is None else [self._wanted(number, Action.CALL)]
         called = wanted[: min(count if number is None else 1, self._free_capacity())]
         answers = []

@@ -41,6 +41,8 @@ class Entry:
     desk: str = ""
     on_hold: bool = False
     went: Went | None = None
+    drawn_rank: int = 0
+    drawn_in: str = ""
 
     @property
     def found(self) -> str:

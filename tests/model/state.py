@@ -17,6 +17,7 @@ from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import Admission, QueueSettings
 from fairline.domain.ticket import Reason, Status, Ticket, TicketStatus
 from fairline.store.contract import Clock
+from fairline.store.values import Frozen
 from tests.model.order import Order
 from tests.model.records import Bucket, Desk, Entry, Flow, Happened, Issued, Pressed, Revocation
 
@@ -56,6 +57,9 @@ class State:
     aged_at: int | None = None
     left_by_age: list[float] = field(default_factory=list)
     waited_by_age: list[float] = field(default_factory=list)
+    frozen: dict[str, Frozen] = field(default_factory=dict)
+    members: list[int] = field(default_factory=list)
+    parts: dict[str, dict[str, bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.swept_at = self.now()
@@ -172,6 +176,8 @@ class State:
             "leaving": t.leaving,
             "desk": t.desk or None,
             "on_hold": t.on_hold,
+            "drawn_rank": t.drawn_rank,
+            "drawn_in": t.drawn_in,
         }
 
     def status(self, numbers: Sequence[int]) -> list[TicketStatus | None]:

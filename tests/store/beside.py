@@ -3,45 +3,29 @@
 from __future__ import annotations
 
 import math
-import secrets
-from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, invariant, rule
 
 from fairline.domain.events import EventType
+from fairline.domain.opening import Phase
 from fairline.domain.order import PriorityPolicy
-from fairline.domain.queue import QueueSnapshot, queue_id
 from fairline.domain.queue_settings import QueueStatus
 from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import LIVE, Action, Status, Went
-from fairline.errors import FairlineError
-from fairline.store import MAX_BATCH, Arrival, Store, Visit, Visitor
+from fairline.store import MAX_BATCH, Arrival, Visit, Visitor
 from fairline.store.contract import ACTS
-from tests.backends import START, FakeClock
-from tests.model.queue import Model
 from tests.model.records import Entry
+from tests.store.beside_draws import DrawRules
 from tests.store.chances import FAR, Pick, arrivals, changes, levels, one_of, picks, some, waiting_picks
 from tests.store.remains import left_over
 
 
-class StoreBesideModel(RuleBasedStateMachine):
+class StoreBesideModel(DrawRules):
     """Does everything to both, and compares every answer and, after each step, everything there is to see."""
-
-    def __init__(self, store: Store, clock: FakeClock, run: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-        super().__init__()
-        self.store, self.clock, self.run = store, clock, run
-        self.clock.now = START
-        self.sound = True
-        self.queue = queue_id(f"m-{secrets.token_hex(6)}")
-        first = checked({"session_seconds": 900})
-        self.run(store.create(self.queue, first))
-        self.model = Model(self.queue, first, clock, version=self.run(store.settings(self.queue)).version)
-        self.inside = self.taken = 0
 
     @initialize(changed=changes, count=st.integers(0, 40), seconds=one_of(0, 100))
     def begin(self, changed: dict[str, Any], count: int, seconds: float) -> None:
@@ -68,20 +52,6 @@ class StoreBesideModel(RuleBasedStateMachine):
             self.call_next(1, "Desk 1", b"", None)
         elif status is Status.ACTIVE:
             self.some_are_called_and_start(2)
-
-    def both(self, asked: Awaitable[Any], expected: Callable[[], Any]) -> None:
-        """The store's answer is the model's, also where it is a refusal."""
-        self.sound = False
-        answer = outcome(lambda: self.run(asked))  # type: ignore[arg-type]
-        mine = outcome(expected)
-        items, snapshot = getattr(answer, "items", answer), getattr(answer, "snapshot", None)
-        found, wanted = listed(items), listed(mine)
-        for one, other in zip(found, wanted, strict=False):
-            assert plain(one) == plain(other)
-        assert len(found) == len(wanted)
-        if snapshot:
-            same_view(snapshot, self.model.snapshot())
-        self.sound = True
 
     # Joining
 
@@ -291,6 +261,34 @@ class StoreBesideModel(RuleBasedStateMachine):
             lambda: self.model.limit(name, "status", limit, seconds),
         )
 
+    # Openings
+
+    @rule(phase=one_of(*Phase), pick=waiting_picks, level=levels, key=one_of(b"", b"press-1"))
+    def a_phase_for_a_moment(self, phase: Phase, pick: Pick, level: int, key: bytes) -> None:
+        self.enter(phase)
+        self.some_go_straight_through(1)
+        self.a_crowd_joins(2, 0, level)
+        self.admit(1000, 1.0, 0.0)
+        self.prioritise(pick, level)
+        self.step_back(pick, 2, None)
+        self.call_next(1, "", key, None)
+        self.enter(Phase.NONE)
+
+    @rule(crowd=st.integers(0, 30), last=levels, seed=st.integers(0, 9), seconds=one_of(1.0, 90.0))
+    def an_opening_from_its_beginning_to_its_start(self, crowd: int, last: int, seed: int, seconds: float) -> None:
+        self.enter(Phase.PREQUEUE)
+        self.a_crowd_joins(crowd, 0, last)
+        self.admit(1000, 1.0, 0.0)
+        self.clock.advance(seconds)
+        self.forget_draws(["one"])
+        self.enter(Phase.DRAWING)
+        self.freeze_draw("one", seed)
+        self.place_drawn("one", 0, 10)
+        self.a_crowd_joins(2, 0, last)
+        self.place_drawn("one", 0, 1000)
+        self.enter(Phase.OPEN)
+        self.admit(1000, 1.0, 0.0)
+
     # What must always hold
 
     @invariant()
@@ -369,32 +367,3 @@ def seconds_as_number(told: tuple[EventType, int, int | None, str | None]) -> tu
     """How many digits of the seconds of an outage are written is the store's affair."""
     kind, at, ticket, detail = told
     return (kind, at, ticket, float(detail or "nan") if kind is EventType.CLOCK_STOPPED else detail)
-
-
-def outcome(ask: Callable[[], Any]) -> Any:
-    try:
-        return ask()
-    except FairlineError as error:
-        return error
-
-
-def listed(answer: Any) -> list[Any]:
-    return answer if isinstance(answer, list) else [answer]
-
-
-def plain(answer: Any) -> Any:
-    """An answer that can be compared: an error is its kind and its words."""
-    return (type(answer), str(answer)) if isinstance(answer, FairlineError) else answer
-
-
-MEASURED = (
-    "stay_seconds", "leave_rate", "call_rate", "out_rate", "stays_seen", "cycle_seconds", "calls_seen", "tokens",
-    "cycle_spread", "pass_rate", "left_by_age", "waited_by_age", "silences",
-)  # fmt: skip
-
-
-def same_view(found: QueueSnapshot, expected: QueueSnapshot) -> None:
-    rounded = {name: pytest.approx(getattr(expected, name), abs=1e-9) for name in MEASURED}
-    assert {name: getattr(found, name) for name in MEASURED} == rounded
-    unmeasured = dict.fromkeys(MEASURED, 0.0)
-    assert msgspec.structs.replace(found, **unmeasured) == msgspec.structs.replace(expected, **unmeasured)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.store.beside import StoreBesideModel
 
 #: Where the two differ, the values are wanted.
-pytest.register_assert_rewrite("tests.store.beside")
+pytest.register_assert_rewrite("tests.store.beside", "tests.store.both")
 
 
 @pytest.fixture

@@ -103,7 +103,6 @@ class Draws:
         """What is published of a draw, or DrawNotFound."""
         queue, opening = _parts_of_id(draw)
         try:
-            await self._store.version(queue)
             parts = await self._store.draw_parts(queue, opening, ["sealed", "closed", "randomness", "drawn"])
         except QueueNotFound:
             raise DrawNotFound from None

@@ -270,7 +270,8 @@ class Store(Protocol):
         order stays the same."""
 
     async def place_drawn(self, queue: QueueId, opening: str, drawn: Sequence[Drawn]) -> None:
-        """Give people the places and ranks that were drawn for them. Doing it again changes nothing."""
+        """Give people the places and ranks that were drawn for them. Doing it again changes nothing, even if they have
+        moved in the line since."""
 
     async def keep_draw(
         self, queue: QueueId, opening: str, parts: Mapping[str, bytes], *, once: bool = False

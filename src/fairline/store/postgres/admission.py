@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairline.domain.queue import QueueId
 from fairline.domain.ticket import Action, Ticket
-from fairline.errors import IdempotencyConflict, QueuePaused, TicketNotFound, TransitionRefused
+from fairline.errors import IdempotencyConflict, QueueHeldBack, QueuePaused, TicketNotFound, TransitionRefused
 from fairline.store.checks import call_fingerprint, milliseconds
 from fairline.store.desks import DeskState, desk_states
 from fairline.store.postgres.answers import snapshot_of, ticket_of
@@ -30,6 +30,8 @@ class AdmissionOperations(QueueOperations):
                 raise IdempotencyConflict
             case "paused":
                 raise QueuePaused(queue, (await self.settings(queue)).settings.status)
+            case "held_back":
+                raise QueueHeldBack(queue)
             case "missing":
                 raise TicketNotFound(queue, number or 0)
             case "desk":

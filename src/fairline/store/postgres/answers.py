@@ -38,7 +38,8 @@ def snapshot_of(fields: Sequence[Any]) -> QueueSnapshot:
 
 def ticket_status_of(row: Sequence[Any]) -> TicketStatus:
     """The status of a ticket."""
-    number, status, level, joined, reason, rank, deadline, leaving, desk, on_hold, serial, moved = row
+    number, status, level, joined, reason, rank, deadline, leaving, desk, on_hold, serial, moved, *drawn = row
+    drawn_rank, drawn_in = drawn
     return TicketStatus(
         number=number,
         status=_STATUS[status],
@@ -52,14 +53,16 @@ def ticket_status_of(row: Sequence[Any]) -> TicketStatus:
         on_hold=on_hold,
         serial=serial,
         moved=moved,
+        drawn_rank=drawn_rank or 0,
+        drawn_in=drawn_in or "",
     )
 
 
 def ticket_of(row: Sequence[Any]) -> Ticket:
     """A full ticket."""
-    place, admitted, started, ended, views, client, person, went = row[12:]
+    place, admitted, started, ended, views, client, person, went = row[14:]
     return Ticket(
-        **asdict(ticket_status_of(row[:12])),
+        **asdict(ticket_status_of(row[:14])),
         place=float(place),
         admitted=admitted,
         started=started,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairline.domain.events import EventType
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.settings_checks import stored_settings
@@ -30,8 +31,18 @@ class QueueOperations(Operations):
     async def version(self, queue: QueueId) -> int:
         return int(await self._client.call("version_of", queue, queue=queue))
 
-    async def configure(self, queue: QueueId, settings: QueueSettings, version: int, by: str = "") -> Configured:
-        found = await self._call("configure", queue, version, encode(settings).decode(), by, REVISIONS_KEPT)
+    async def configure(
+        self,
+        queue: QueueId,
+        settings: QueueSettings,
+        version: int,
+        by: str = "",
+        *,
+        event: tuple[EventType, str] | None = None,
+    ) -> Configured:
+        kind, detail = event or (None, None)
+        packed = encode(settings).decode()
+        found = await self._call("configure", queue, version, packed, by, REVISIONS_KEPT, kind, detail)
         if found != version:
             raise SettingsChanged(version, found)
         return Configured(settings, version + 1)

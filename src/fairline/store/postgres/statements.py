@@ -1,8 +1,8 @@
 """The SQL of the store: numbered migrations, the columns of settings, and functions of which each operation is one.
 
-Everything is in `sql/*.sql`, except the shared numbers of `constants.py`, which become functions. An operation is a
-function that returns JSON and whose comment begins with its name. How to call it is read from its declaration, so no
-statement is written twice.
+Everything is in `sql/*.sql`, except the shared numbers of `constants.py` and the phases of `opening.py`, which become
+functions. An operation is a function that returns JSON and whose comment begins with its name. How to call it is read
+from its declaration, so no statement is written twice.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
+from fairline.domain.opening import HELD_BACK, Phase
 from fairline.domain.waits import Cause
 from fairline.store.constants import PLACE_BITS, SHARED
 from fairline.store.postgres.disk import SERVER
@@ -60,12 +61,22 @@ def functions() -> str:
     named = sorted((file.name, file.read_text(encoding="utf-8")) for file in files if file.name.endswith(".sql"))
     constants = [_constant(name, value) for name, value in SHARED.items()]
     constants += [_constant(f"cause_{cause}", code) for code, cause in enumerate(Cause, 1)]
-    return "\n".join([*constants, _constant("place_bits", PLACE_BITS, "integer"), *(body for _, body in named)])
+    constants += [_constant("place_bits", PLACE_BITS, "integer"), _held_back()]
+    return "\n".join([*constants, *(body for _, body in named)])
 
 
 def _constant(name: str, value: int, kind: str = "bigint") -> str:
     """A shared number as a function: PostgreSQL puts the number itself into the statement that calls it."""
     return f"CREATE FUNCTION {name}() RETURNS {kind} LANGUAGE sql IMMUTABLE AS 'SELECT {value}::{kind}';"
+
+
+def _held_back() -> str:
+    """Whether nobody is let in or called in a phase."""
+    phases = ", ".join(f"'{phase.value}'" for phase in Phase if phase in HELD_BACK)
+    return (
+        "CREATE FUNCTION held_back(_phase text) RETURNS boolean LANGUAGE sql IMMUTABLE AS "
+        f"$$ SELECT _phase IN ({phases}) $$;"
+    )
 
 
 @cache

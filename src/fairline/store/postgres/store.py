@@ -10,6 +10,7 @@ from fairline.store.embedded import EmbeddedServer
 from fairline.store.postgres.admission import AdmissionOperations
 from fairline.store.postgres.answers import decode
 from fairline.store.postgres.client import Client, connect, mapped_errors
+from fairline.store.postgres.draws import DrawOperations
 from fairline.store.postgres.events import EventOperations
 from fairline.store.postgres.line import LineOperations
 from fairline.store.postgres.migrate import status as schema_status
@@ -51,7 +52,9 @@ async def _upgrade_if_needed(url: str) -> None:
         await upgrade(connection)
 
 
-class PostgresStore(AdmissionOperations, EventOperations, LineOperations, TallyOperations, TicketOperations):
+class PostgresStore(
+    AdmissionOperations, DrawOperations, EventOperations, LineOperations, TallyOperations, TicketOperations
+):
     """See `contract.Store`."""
 
     kind: Kind = "postgresql"

@@ -10,11 +10,11 @@ from fairline.store.checks import check_batch
 from fairline.store.valkey.answers import rows_of
 from fairline.store.valkey.client import mapped_errors
 from fairline.store.valkey.keys import draw_keys, key
-from fairline.store.valkey.operations import Operations
+from fairline.store.valkey.queues import QueueOperations
 from fairline.store.values import Drawn, Frozen
 
 
-class DrawOperations(Operations):
+class DrawOperations(QueueOperations):
     """See `contract.Store`."""
 
     async def freeze_draw(self, queue: QueueId, opening: str) -> Frozen:
@@ -27,8 +27,10 @@ class DrawOperations(Operations):
 
     async def place_drawn(self, queue: QueueId, opening: str, drawn: Sequence[Drawn]) -> None:
         check_batch(drawn)
-        args = [part for number, place, rank in drawn for part in (number, int(place), rank)]
-        await self._run("place_drawn", queue, [opening, *args])
+        if not drawn:
+            return
+        numbers, places, ranks = zip(*drawn, strict=True)
+        await self._run("place_drawn", queue, [opening, *numbers, *map(int, places), *ranks])
 
     async def keep_draw(
         self, queue: QueueId, opening: str, parts: Mapping[str, bytes], *, once: bool = False
@@ -38,6 +40,7 @@ class DrawOperations(Operations):
         return dict(zip(parts, kept, strict=True))
 
     async def draw_parts(self, queue: QueueId, opening: str, names: Sequence[str]) -> dict[str, bytes]:
+        await self.version(queue)
         if not names:
             return {}
         async with mapped_errors():

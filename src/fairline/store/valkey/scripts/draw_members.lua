@@ -1,5 +1,5 @@
 -- draw_members.lua: some of those who are in the draw that was frozen last, in an order that stays.
--- KEYS  … 20 draws  21 members
+-- KEYS  1… the queue's  20 draws  21 members
 -- ARGV  1 now  2 the first, from 0  3 how many
 -- Returns for each: number  level.
 --#include queue

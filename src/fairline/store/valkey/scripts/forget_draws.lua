@@ -1,6 +1,7 @@
 -- forget_draws.lua: remove all that is kept of the draws of some openings.
--- KEYS  … 20 draws
+-- KEYS  1… the queue's  20 draws
 -- ARGV  1 now  2… openings
+-- Returns nothing.
 --#include queue
 local gone = {}
 for i = 2, #ARGV do gone[ARGV[i]] = true end

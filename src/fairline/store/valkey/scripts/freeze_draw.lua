@@ -1,7 +1,7 @@
--- freeze_draw.lua: write down who is in the draw of an opening: those who wait and are not past their deadline. The next
--- turns of the line are set aside for them, so that everyone who joins later is behind. It is done once: after that the
--- answer is the same.
--- KEYS  … 20 draws  21 members
+-- freeze_draw.lua: write down who is in the draw of an opening: those who wait and are not past their deadline. The
+-- next turns of the line are set aside for them, so that everyone who joins later is behind. It is done once: after
+-- that the answer is the same.
+-- KEYS  1… the queue's  20 draws  21 members
 -- ARGV  1 now  2 opening
 -- Returns how many they are, and the first of their turns.
 --#include queue

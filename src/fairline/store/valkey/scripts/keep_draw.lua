@@ -1,5 +1,5 @@
 -- keep_draw.lua: keep parts of what belongs to the draw of an opening.
--- KEYS  … 20 draws
+-- KEYS  1… the queue's  20 draws
 -- ARGV  1 now  2 opening  3 1 to leave a part as it is that is kept already  then for each: part  content
 -- Returns for each: its content as it is kept.
 --#include queue

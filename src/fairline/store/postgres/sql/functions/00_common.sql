@@ -72,7 +72,7 @@ $$;
 
 -- Whether the keeper admits people automatically.
 CREATE FUNCTION lets_in(_q queues) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
-  SELECT _q.status = 'active' AND _q.admission = 'auto' AND _q.admission_rate > 0
+  SELECT _q.status = 'active' AND _q.admission = 'auto' AND _q.admission_rate > 0 AND NOT held_back(_q.phase)
 $$;
 
 CREATE FUNCTION burst_of(_q queues) RETURNS double precision LANGUAGE sql IMMUTABLE AS $$
@@ -155,13 +155,15 @@ END $$;
 -- The status of a ticket, and the full ticket. `_stopped` turns the queue's time into the store's.
 CREATE FUNCTION ticket_status(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT json_build_array(_t.number, _t.status, _t.level, _t.joined, _t.reason, _rank,
-    floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.desk, ''), _t.on_hold, _t.serial, _t.moved)
+    floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.desk, ''), _t.on_hold, _t.serial, _t.moved, _t.drawn_rank,
+    _t.drawn_in)
 $$;
 
 CREATE FUNCTION full_ticket(_t tickets, _rank bigint, _stopped bigint) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT json_build_array(_t.number, _t.status, _t.level, _t.joined, _t.reason, _rank,
-    floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.desk, ''), _t.on_hold, _t.serial, _t.moved, _t.place,
-    _t.admitted, _t.started, _t.ended, _t.page_views, encode(_t.client, 'hex'), _t.person, _t.went)
+    floor(_t.due)::bigint + _stopped, _t.leaving, nullif(_t.desk, ''), _t.on_hold, _t.serial, _t.moved, _t.drawn_rank,
+    _t.drawn_in, _t.place, _t.admitted, _t.started, _t.ended, _t.page_views, encode(_t.client, 'hex'), _t.person,
+    _t.went)
 $$;
 
 -- An answer: the queue, and the status of each ticket in order (null if there is none), all of one moment.

@@ -3,7 +3,7 @@
 -- step_back: someone who waits steps back behind others: each of those takes the place before their own, and the ticket
 -- takes the place of the last of them. No place is new, so nobody else is overtaken or overtakes. `_seen` is the
 -- position at which it was requested: a ticket that is further back has stepped back already.
--- Returns outcome (done, refused, missing) and the ticket.
+-- Returns outcome (done, refused, missing, held_back: the order is being drawn) and the ticket.
 CREATE FUNCTION step_back(_id text, _at bigint, _number bigint, _many int, _seen bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -20,6 +20,8 @@ BEGIN
     _outcome := 'missing';
   ELSIF NOT allows(_t, 'step_back') THEN
     _outcome := 'refused';
+  ELSIF (settings_of(_tallies.queue)).phase = 'drawing' THEN
+    _outcome := 'held_back';
   ELSIF _seen IS NULL OR (ranks(_tallies.queue, ARRAY[_number]))[1] <= _seen THEN
     SELECT array_agg(l.place ORDER BY l.place), array_agg(l.number ORDER BY l.place) INTO _places, _numbers FROM (
       SELECT place, number FROM line WHERE queue = _tallies.queue AND place >= _t.place

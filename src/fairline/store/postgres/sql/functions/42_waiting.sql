@@ -99,7 +99,8 @@ BEGIN
 END $$;
 
 -- prioritise: move someone who waits forward by the queue's policy, never back.
--- Returns outcome (done, refused, missing) and the ticket.
+-- Returns outcome (done, refused, missing, held_back: the order is being drawn by the levels as they are) and the
+-- ticket.
 CREATE FUNCTION prioritise(_id text, _at bigint, _number bigint, _level int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := locked(_id);
@@ -115,6 +116,8 @@ BEGIN
     _outcome := 'missing';
   ELSIF NOT allows(_t, 'prioritise') THEN
     _outcome := 'refused';
+  ELSIF _q.phase = 'drawing' THEN
+    _outcome := 'held_back';
   ELSE
     _rank := (ranks(_q.key, ARRAY[_number]))[1];
     DELETE FROM line WHERE queue = _q.key AND place = _t.place;

@@ -2,7 +2,8 @@
 
 -- admit: let the next tickets in, as many as rate, capacity and stock allow; measure how the line drains.
 -- `_every` is the ms between ticks; nothing is done if another keeper did it less than `_lease` ms ago.
--- Returns the numbers admitted, in order. Admits nobody while the queue is not active or is called by hand.
+-- Returns the numbers admitted, in order. Admits nobody while the queue is not active, is called by hand, or waits for
+-- the start of an opening.
 CREATE FUNCTION admit(_id text, _at bigint, _at_most bigint, _every bigint, _lease bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -83,8 +84,8 @@ END $$;
 
 -- call_next: call people by hand: the next ones in the line, or one by number. A retry with the same key calls the same
 -- people.
--- Returns outcome (called, repeated, conflict, paused, refused, missing, or desk: it is not one of the queue's desks,
--- and the answer has their names instead of tickets) and the tickets.
+-- Returns outcome (called, repeated, conflict, paused, held_back, refused, missing, or desk: it is not one of the
+-- queue's desks, and the answer has their names instead of tickets) and the tickets.
 CREATE FUNCTION call_next(
   _id text, _at bigint, _many bigint, _number bigint, _desk text, _key bytea, _fingerprint text
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -106,6 +107,8 @@ BEGIN
     _numbers := CASE WHEN _outcome = 'repeated' THEN _before.numbers ELSE '{}' END;
   ELSIF _q.status <> 'active' THEN
     _outcome := 'paused';
+  ELSIF held_back(_q.phase) THEN
+    _outcome := 'held_back';
   ELSIF _desk <> '' AND cardinality(_q.desks) > 0 AND _desk <> ALL (_q.desks) THEN
     RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array('desk', array_to_json(_q.desks)));
   ELSIF _number IS NULL THEN

@@ -57,10 +57,11 @@ BEGIN
   RETURN to_json(_version);
 END $$;
 
--- configure: write all settings of a queue, and add them to its history, which keeps the last `_kept`. Returns the
--- version found. The settings were written if it is the one expected.
-CREATE FUNCTION configure(_id text, _at bigint, _version bigint, _settings jsonb, _by text, _kept bigint) RETURNS json
-LANGUAGE plpgsql AS $$
+-- configure: write all settings of a queue, and add them to its history, which keeps the last `_kept`. An event may be
+-- written with them. Returns the version found. The settings were written if it is the one expected.
+CREATE FUNCTION configure(
+  _id text, _at bigint, _version bigint, _settings jsonb, _by text, _kept bigint, _event text, _detail text
+) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := locked(_id);
   _q queues := settings_of(_tallies.queue);
@@ -80,6 +81,9 @@ BEGIN
     INSERT INTO revisions (queue, version, at, by, settings) VALUES (_q.key, _version + 1, _now, _by, _settings);
     DELETE FROM revisions WHERE queue = _q.key AND version <= _version + 1 - _kept;
     PERFORM record_events(_q.key, _now, ARRAY['settings_changed'], _details => ARRAY[(_version + 1)::text]);
+    IF _event IS NOT NULL THEN
+      PERFORM record_events(_q.key, _now, ARRAY[_event], _details => ARRAY[_detail]);
+    END IF;
   END IF;
   RETURN to_json(_q.version);
 END $$;
@@ -126,6 +130,8 @@ BEGIN
   DELETE FROM hours WHERE queue = _tallies.queue;
   DELETE FROM serials WHERE queue = _tallies.queue;
   DELETE FROM desks WHERE queue = _tallies.queue;
+  DELETE FROM draws WHERE queue = _tallies.queue;
+  DELETE FROM members WHERE queue = _tallies.queue;
   DELETE FROM tallies WHERE queue = _tallies.queue;
   DELETE FROM queues WHERE key = _tallies.queue;
   RETURN to_json(_q.version);
