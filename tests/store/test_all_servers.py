@@ -8,9 +8,10 @@ from typing import Any
 
 from redis.asyncio import RedisCluster
 
+from fairline.domain.order import SPAN
 from fairline.domain.queue import queue_id
 from fairline.domain.ticket import Action, Came, Went
-from fairline.store import AuditedAction, EstimateSample, NewDelivery, Role, Store, Visitor
+from fairline.store import AuditedAction, Drawn, EstimateSample, NewDelivery, Role, Store, Visitor
 from fairline.store.outbox import DeliveryState
 from fairline.store.valkey.scripts import script
 from fairline.store.valkey.store import ValkeyStore
@@ -41,6 +42,7 @@ async def test_every_script_runs_on_every_server(venue: OpenVenue, store: Store)
     for _ in range(QUEUES):
         v = await venue(admission="manual", heartbeat_timeout_seconds=60, join_limit_per_ip=10)
         await a_day(v)
+        await a_draw(v)
         await store.delete(v.queue)
     await what_is_delivered(store)
     await what_belongs_to_the_server(store)
@@ -98,6 +100,21 @@ async def a_day(v: Venue) -> None:
     assert await store.series(queue, 60_000, 5)
     assert await store.calls(queue, 10)
     assert len(await store.on_hold(queue, 10)) == 0
+
+
+async def a_draw(v: Venue) -> None:
+    """The order of three people is drawn."""
+    numbers = await v.joins(3)
+    frozen = await v.store.freeze_draw(v.queue, "op")
+    found = await v.store.draw_members(v.queue, 0, 10)
+    assert [each.number for each in found] == numbers
+    assert await v.store.keep_draw(v.queue, "op", {"a": b"1"}, once=True) == {"a": b"1"}
+    order = [Drawn(n, (frozen.first_turn + at) * SPAN, at + 1) for at, n in enumerate(reversed(numbers))]
+    await v.store.place_drawn(v.queue, "op", order)
+    assert await v.line() == numbers[::-1]
+    assert await v.store.draw_parts(v.queue, "op", ["a"]) == {"a": b"1"}
+    await v.store.forget_draws(v.queue, ["op"])
+    assert await v.store.draw_parts(v.queue, "op", ["a"]) == {}
 
 
 async def what_is_delivered(store: Store) -> None:
