@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -23,15 +23,30 @@ from fairline.domain.opening_steps import (
     checked_with_openings,
     due_step,
     in_force,
+    removed,
     with_changed,
     with_new,
     with_openings_of,
     without,
 )
-from fairline.domain.queue_settings import QueueStatus
+from fairline.domain.queue_settings import QueueSettings, QueueStatus
 from fairline.domain.settings_checks import checked
-from fairline.errors import FairlineError, InvalidRequest, InvalidSettings, OpeningOverlaps, TooManyOpenings
+from fairline.errors import (
+    DrawUnderWay,
+    FairlineError,
+    InvalidRequest,
+    InvalidSettings,
+    OpeningOverlaps,
+    TooManyOpenings,
+)
 from tests.domain.openings import NIGHT, NOW, SETTINGS, TEN, advanced, at, drawn, opening, planned, the, values
+
+
+def due_at(settings: QueueSettings) -> datetime:
+    due = due_step(settings)
+    assert due
+    return datetime.fromtimestamp(due.at / 1000, UTC)
+
 
 # What may be planned
 
@@ -149,12 +164,11 @@ def test_before_it_begins_all_of_it_can_be_changed() -> None:
 
 FIXED = {
     OpeningState.PREQUEUE: {"prequeue_at", "add_stock", "recheck_inside", "draw"},
-    OpeningState.DRAWING: {"prequeue_at", "add_stock", "recheck_inside", "starts_at", "draw", "draw_grace_seconds"},
     OpeningState.OPEN: {"prequeue_at", "add_stock", "recheck_inside", "starts_at", "draw", "draw_grace_seconds"},
 }
 
 
-@pytest.mark.parametrize(("steps", "state"), [(1, "prequeue"), (2, "drawing"), (3, "open")])
+@pytest.mark.parametrize(("steps", "state"), [(1, "prequeue"), (3, "open")])
 def test_of_an_opening_in_progress_only_what_lies_ahead_can_be_changed(steps: int, state: str) -> None:
     settings = advanced(planned(drawn()), steps)
     before = the(settings)
@@ -181,6 +195,26 @@ def test_of_an_opening_in_progress_only_what_lies_ahead_can_be_changed(steps: in
         assert the(changed) == other
         assert values(changed) == values(settings)
         assert changed.phase == settings.phase
+
+
+def test_the_start_of_an_opening_in_its_prequeue_can_be_moved_to_a_time_to_come_only() -> None:
+    settings = advanced(planned(drawn()), 1)
+    before = the(settings)
+    assert due_at(with_changed(settings, before, replace(before, starts_at=at(-30)), milliseconds(at(-31)))) == at(-30)
+    with pytest.raises(InvalidRequest, match="must be in the future"):
+        with_changed(settings, before, replace(before, starts_at=at(-30)), milliseconds(at(-30)))
+    late = with_changed(settings, before, replace(before, name="x"), milliseconds(at(1)))
+    assert the(late).name == "x", "whatever does not change the start"
+
+
+def test_while_the_order_is_drawn_nothing_changes() -> None:
+    settings = advanced(planned(drawn()), 2)
+    before = the(settings)
+    with pytest.raises(DrawUnderWay):
+        with_changed(settings, before, replace(before, name="x"), milliseconds(at(1)))
+    with pytest.raises(DrawUnderWay):
+        without(settings, before)
+    assert checked_with_openings({"max_active": 3}, settings).phase is Phase.DRAWING
 
 
 def test_changed_settings_of_an_opening_in_progress_are_in_force_at_once_and_go_back_at_its_end() -> None:
@@ -214,7 +248,7 @@ def test_an_opening_that_has_ended_cannot_be_changed() -> None:
 # Deleting and undoing
 
 
-@pytest.mark.parametrize("steps", range(5))
+@pytest.mark.parametrize("steps", [0, 1, 3, 4])
 def test_deleted_at_any_state_it_leaves_the_settings_from_before_it(steps: int) -> None:
     other = opening("b", starts_at=at(500))
     settings = advanced(planned(drawn(after=After.CLOSE), other), steps)
@@ -263,6 +297,14 @@ def test_restored_settings_from_within_an_opening_do_not_begin_it_again() -> Non
         assert restored.openings == present.openings
         assert restored.phase is Phase.NONE
         assert due_step(restored) is None
+
+
+def test_what_a_change_no_longer_keeps() -> None:
+    settings = planned(drawn(), opening("b", starts_at=at(500)))
+    assert removed(settings, settings) == []
+    assert removed(settings, without(settings, the(settings, "b"))) == ["b"]
+    assert removed(settings, advanced(settings, 4)) == []
+    assert removed(SETTINGS, settings) == []
 
 
 def test_a_refused_opening_changes_nothing() -> None:

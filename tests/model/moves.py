@@ -113,7 +113,10 @@ class Moves(State):
     def _lets_in(self) -> bool:
         s = self.settings
         active = s.status is QueueStatus.ACTIVE and s.admission is Admission.AUTO and s.admission_rate > 0
-        return active and s.phase not in (Phase.PREQUEUE, Phase.DRAWING)
+        return active and not self._held_back()
+
+    def _held_back(self) -> bool:
+        return self.settings.phase in (Phase.PREQUEUE, Phase.DRAWING)
 
     # What is measured
 
@@ -121,7 +124,7 @@ class Moves(State):
         """Fade what was seen of the line, and add the time since. Time without a keeper does not count."""
         flow, now = self.flow, self.now()
         seconds = 0 if flow.at is None else max(0, now - flow.at) / 1000
-        if seconds > 60:
+        if seconds > 60 or self._held_back():
             seconds = 0
         fade, waiting = math.exp(-seconds / 600), len(self.line())
         flow.waited = flow.waited * fade + waiting * seconds

@@ -149,7 +149,7 @@ class Model(Arrivals, Draws):
             return [ticket for ticket in self.look_up(before.numbers) if ticket]
         if self.settings.status is not QueueStatus.ACTIVE:
             raise QueuePaused(self.queue, self.settings.status)
-        if self.settings.phase in (Phase.PREQUEUE, Phase.DRAWING):
+        if self._held_back():
             raise QueueHeldBack(self.queue)
         wanted = self.line() if number is None else [self._wanted(number, Action.CALL)]
         called = wanted[: min(count if number is None else 1, self._free_capacity())]

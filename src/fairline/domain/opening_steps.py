@@ -197,6 +197,12 @@ def with_openings_of(settings: QueueSettings, present: QueueSettings) -> QueueSe
     return _with_openings(settings, (*kept, *waiting))
 
 
+def removed(before: QueueSettings, after: QueueSettings) -> list[str]:
+    """The ids of the openings that are no longer kept after a change of the settings."""
+    kept = {each.id for each in after.openings}
+    return [each.id for each in before.openings if each.id not in kept]
+
+
 def _check(settings: QueueSettings, opening: Opening, now: int) -> None:
     if opening.starts_ms <= now:
         raise InvalidRequest("starts_at", "must be in the future")

@@ -59,7 +59,7 @@ class OpeningKeeper:
 
     async def note(self, queue: QueueId, snapshot: QueueSnapshot) -> None:
         """A tick has read this of a queue."""
-        self._ahead = snapshot.now - 1000 * asyncio.get_running_loop().time()
+        self._note_time(snapshot.now)
         plan = self._plans.get(queue)
         if plan is None or plan.version != snapshot.version:
             configured = await self._store.settings(queue)
@@ -99,6 +99,9 @@ class OpeningKeeper:
                 except TimeoutError:
                     pass
 
+    def _note_time(self, now: int) -> None:
+        self._ahead = now - 1000 * asyncio.get_running_loop().time()
+
     def _now(self) -> float:
         return 1000 * asyncio.get_running_loop().time() + self._ahead
 
@@ -121,6 +124,7 @@ class OpeningKeeper:
     async def take(self, queue: QueueId) -> bool:
         """Take the next step of a queue if it is due. Returns whether another one may be."""
         configured, now = await self._store.settings(queue), await self._store.time()
+        self._note_time(now)
         self._plan(queue, configured)
         due = due_step(configured.settings)
         if due is None or due.at > now:
@@ -144,10 +148,12 @@ class OpeningKeeper:
             return
         match due.step:
             case Step.BEGIN:
-                if opening.drawn:
+                begun = steps.begun(settings, opening, now)
+                missed = steps.current_opening(begun) is None
+                if opening.drawn and not missed:
                     await self._drawing.seal(queue, opening)
-                event = EventType.PREQUEUE_OPENED if opening.prequeue_at else None
-                await self._change(queue, configured, steps.begun(settings, opening, now), event, opening)
+                event = EventType.PREQUEUE_OPENED if opening.prequeue_at and not missed else None
+                await self._change(queue, configured, begun, event, opening)
             case Step.CLOSE:
                 await self._lapse(queue)
                 closed = steps.closed(settings, opening)
@@ -159,10 +165,7 @@ class OpeningKeeper:
             case Step.OPEN:
                 await self._open(queue, configured, opening)
             case Step.END:
-                before = {each.id for each in settings.openings}
-                ended = steps.ended(settings, opening)
-                await self._change(queue, configured, ended, EventType.OPENING_ENDED, opening)
-                await self._store.forget_draws(queue, sorted(before - {each.id for each in ended.openings}))
+                await self._change(queue, configured, steps.ended(settings, opening), EventType.OPENING_ENDED, opening)
         log.info("opening.step", queue=queue, opening=opening.id, step=due.step.value, late_ms=now - due.at)
 
     async def _change(
@@ -172,11 +175,11 @@ class OpeningKeeper:
         settings: QueueSettings,
         event: EventType | None = None,
         opening: Opening | None = None,
-    ) -> Configured:
+    ) -> None:
         written = (event, opening.id) if event and opening else None
-        configured = await self._store.configure(queue, settings, configured.version, event=written)
-        self._plan(queue, configured)
-        return configured
+        changed = await self._store.configure(queue, settings, configured.version, event=written)
+        self._plan(queue, changed)
+        await self._store.forget_draws(queue, steps.removed(configured.settings, settings))
 
     async def _lapse(self, queue: QueueId) -> None:
         """End the tickets that are past their deadline: those who are gone are in no draw."""

@@ -61,10 +61,13 @@ class Openings:
         return await self._changed(queue, opening, change, version, by)
 
     async def delete(self, queue: QueueId, opening: str, version: int | None = None, by: str = "") -> Configured:
-        """Delete an opening. One that is in progress is over: the settings from before it are in force again."""
-        return await self._service.change(
+        """Delete an opening, with its draw. One that is in progress is over: the settings from before it are in force
+        again."""
+        configured = await self._service.change(
             queue, lambda present: without(present, _named(queue, present, opening)), version, by
         )
+        await self._service.store.forget_draws(queue, [opening])
+        return configured
 
     async def preview(self, queue: QueueId, opening: str) -> QueueSettings:
         """Return the settings of the queue as they will be while an opening is in progress."""

@@ -41,4 +41,5 @@ class DrawOperations(Operations):
         return {name: bytes.fromhex(content) for name, content in rows}
 
     async def forget_draws(self, queue: QueueId, openings: Sequence[str]) -> None:
-        await self._call("forget_draws", queue, list(openings))
+        if openings:
+            await self._call("forget_draws", queue, list(openings))

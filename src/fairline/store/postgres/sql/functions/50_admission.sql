@@ -32,8 +32,9 @@ BEGIN
     _tokens := least(_tokens, burst_of(_q));
   END IF;
 
-  -- Fade the measured flow, and add the time since the last tick. Time in which nobody kept the queue is not measured.
-  IF _seconds > longest_tick_seconds() THEN _seconds := 0; END IF;
+  -- Fade the measured flow, and add the time since the last tick. Time in which nobody kept the queue is not measured,
+  -- and nor is the time before an opening has started, in which nobody can be let in.
+  IF _seconds > longest_tick_seconds() OR held_back(_q.phase) THEN _seconds := 0; END IF;
   _fade := exp(-_seconds / flow_fade_seconds());
   UPDATE tallies SET
     tokens = _tokens, tokens_at = _now, token_bound = _token_bound, flow_at = _now,
