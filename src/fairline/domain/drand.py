@@ -45,7 +45,7 @@ class Chain(Struct, frozen=True):
 
     def has_signed(self, number: int, signature: bytes) -> bool:
         """Whether the network has signed this round so. It takes 0.15 s, and the first time half a second."""
-        return _is_signed(self.public_key, number, signature)
+        return has_signed(self.public_key, number, signature)
 
 
 #: The chain that drand recommends, which has run since August 2023.
@@ -89,7 +89,8 @@ def is_public_key(text: str) -> bool:
     return True
 
 
-def _is_signed(public_key: str, number: int, signature: bytes) -> bool:
+def has_signed(public_key: str, number: int, signature: bytes) -> bool:
+    """Whether the network with this public key has signed a round so."""
     # Imported late: it loads half a second long, and most servers never check a signature.
     from py_ecc.bls.hash_to_curve import hash_to_G1
     from py_ecc.bls.point_compression import decompress_G1
