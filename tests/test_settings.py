@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fairline.domain.drand import QUICKNET
 from fairline.errors import InvalidSettings
+from fairline.process.beacon import beacon_of
 from fairline.settings import ServerRole, load, unknown_variables
 
 
@@ -167,3 +170,52 @@ def test_a_broken_file_is_refused_by_name(tmp_path: Path, text: str) -> None:
 def test_a_file_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettings, match="missing"):
         load(file=tmp_path / "missing.toml", environ={})
+
+
+OWN_NETWORK = {
+    "FAIRLINE_BEACON_CHAIN": "ab" * 32,
+    "FAIRLINE_BEACON_PUBLIC_KEY": QUICKNET.public_key,
+    "FAIRLINE_BEACON_GENESIS": "1700000000",
+    "FAIRLINE_BEACON_URLS": "https://drand.example/, http://10.0.0.1:8080",
+}
+
+
+def test_draws_have_no_beacon_unless_it_is_asked_for() -> None:
+    assert beacon_of(load(environ={}, serving=True)) is None
+    assert beacon_of(load(environ=OWN_NETWORK, serving=True)) is None
+    found = beacon_of(load(environ={"FAIRLINE_BEACON": "drand"}, serving=True))
+    assert found is not None
+    assert found.chain == QUICKNET.id
+    assert found.appears_at(2) == 1000 * (QUICKNET.genesis + 3)
+
+
+def test_a_drand_network_of_your_own_is_described_in_full() -> None:
+    environ = {**OWN_NETWORK, "FAIRLINE_BEACON": "drand", "FAIRLINE_BEACON_PERIOD_SECONDS": "30s"}
+    settings = load(environ=environ, serving=True)
+    assert settings.beacon_urls == ["https://drand.example", "http://10.0.0.1:8080"]
+    found = beacon_of(settings)
+    assert found is not None
+    assert (found.chain, found.appears_at(2)) == ("ab" * 32, 1000 * (1_700_000_000 + 30))
+    for name, value, problem in (
+        ("URLS", "", "beacon_urls: is required with beacon_chain"),
+        ("CHAIN", "", "beacon_chain: is required with beacon_public_key"),
+        ("PUBLIC_KEY", "", "beacon_public_key: is required with beacon_chain"),
+        ("GENESIS", "", "beacon_genesis: is required with beacon_chain"),
+        ("CHAIN", "AB" * 32, "beacon_chain: must be 32 bytes in lower-case hex"),
+        ("PUBLIC_KEY", "ab" * 95, "beacon_public_key: must be 96 bytes in lower-case hex"),
+        ("PUBLIC_KEY", "ab" * 96, "beacon_public_key: is not a public key of bls-unchained-g1-rfc9380"),
+        ("URLS", "drand.example", "beacon_urls: must be addresses of drand, such as https://api.drand.sh"),
+        ("URLS", ",".join(["https://a.example"] * 11), "beacon_urls: must be at most 10; got 11"),
+        ("PERIOD_SECONDS", "2m", "beacon_period_seconds: must be a whole number from 1 to 60"),
+    ):
+        assert said(environ={**environ, f"FAIRLINE_BEACON_{name}": value}, serving=True).startswith(problem), name
+
+
+def test_a_beacon_whose_signatures_cannot_be_checked_stops_the_start_and_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "py_ecc", None)
+    environ = {"FAIRLINE_BEACON": "drand"}
+    assert "pip install 'fairline[beacon]'" in said(environ=environ, serving=True)
+    load(environ={}, serving=True)
+    load(environ=environ)  # commands that need no beacon run all the same

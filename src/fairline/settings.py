@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from fairline.domain.address import base_address, origin
+from fairline.domain.drand import INSTALL, PUBLIC_KEY_SIZE, can_check_signatures, is_public_key
 from fairline.domain.mail import check_sender, relay_of
 from fairline.domain.spelling import did_you_mean
 from fairline.domain.ticket import TOKEN_SECONDS
@@ -49,6 +50,13 @@ class PrivateAddresses(StrEnum):
     ALLOW = "allow"
 
 
+class BeaconKind(StrEnum):
+    """Where draws get public randomness from: nowhere, so that the server's secret decides alone, or from drand."""
+
+    OFF = "off"
+    DRAND = "drand"
+
+
 def default_data() -> Path:
     """The default data folder, in the user's data directory."""
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
@@ -78,6 +86,12 @@ class ServerSettings(Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
     webhook_private_addresses: PrivateAddresses = PrivateAddresses.REFUSE
     smtp_url: str = ""
     mail_from: str = ""
+    beacon: BeaconKind = BeaconKind.OFF
+    beacon_urls: list[str] = []
+    beacon_chain: str = ""
+    beacon_public_key: str = ""
+    beacon_genesis: Annotated[int, Meta(ge=0, le=4_000_000_000)] = 0
+    beacon_period_seconds: Annotated[int, Meta(ge=1, le=60)] = 3
 
 
 NAMES = ServerSettings.__struct_fields__
@@ -88,7 +102,10 @@ _PREFIX = "FAIRLINE_"
 #: Variables with this prefix that are not server settings: the command line reads FAIRLINE_URL.
 _OTHER_VARIABLES = ("URL",)
 _DURATIONS = {name for name in NAMES if name.endswith("_seconds")}
-_LISTS = {"trusted_proxies", "cors_origins"}
+_LISTS = {"trusted_proxies", "cors_origins", "beacon_urls"}
+#: The most addresses of a beacon: each is asked in turn, and all of them within seconds.
+MOST_BEACON_URLS = 10
+_HEX = re.compile(r"([0-9a-f]{2})+")
 
 
 def load(
@@ -124,6 +141,9 @@ def load(
         if name in found:
             _check_secret(name, *found[name])
     _check_mail(settings)
+    _check_beacon_settings(settings)
+    if serving:
+        check_beacon(settings)
     for network in settings.trusted_proxies:
         try:
             ip_network(network, strict=False)
@@ -135,6 +155,7 @@ def load(
         settings,
         public_url=settings.public_url and _public_url(settings.public_url),
         cors_origins=[_origin(text) for text in settings.cors_origins],
+        beacon_urls=[_beacon_url(text) for text in settings.beacon_urls],
     )
 
 
@@ -202,6 +223,39 @@ def _check_mail(settings: ServerSettings) -> None:
             raise InvalidSettings("mail_from", "is required with smtp_url: the sender address of mail")
     if settings.mail_from:
         check_sender(settings.mail_from)
+
+
+def _check_beacon_settings(settings: ServerSettings) -> None:
+    own = {name: getattr(settings, name) for name in ("beacon_chain", "beacon_public_key", "beacon_genesis")}
+    if any(own.values()):
+        for name, value in {**own, "beacon_urls": settings.beacon_urls}.items():
+            if not value:
+                given = next(other for other in own if own[other])
+                raise InvalidSettings(name, f"is required with {given}, which describes a drand network of your own")
+        for name, size in (("beacon_chain", 32), ("beacon_public_key", PUBLIC_KEY_SIZE)):
+            if len(own[name]) != 2 * size or not _HEX.fullmatch(own[name]):
+                raise InvalidSettings(name, f"must be {size} bytes in lower-case hex; got {own[name]!r:.80}")
+    if len(settings.beacon_urls) > MOST_BEACON_URLS:
+        raise InvalidSettings("beacon_urls", f"must be at most {MOST_BEACON_URLS}; got {len(settings.beacon_urls)}")
+
+
+def check_beacon(settings: ServerSettings) -> None:
+    """Refuse a beacon whose signatures cannot be checked on this machine, as a server that is about to start does."""
+    if settings.beacon is BeaconKind.OFF:
+        return
+    if not can_check_signatures():
+        problem = f"drand needs the extra that checks its signatures. Install it: {INSTALL}, or set beacon to off"
+        raise InvalidSettings("beacon", problem)
+    if settings.beacon_public_key and not is_public_key(settings.beacon_public_key):
+        raise InvalidSettings("beacon_public_key", "is not a public key of bls-unchained-g1-rfc9380: copy it again")
+
+
+def _beacon_url(text: str) -> str:
+    found = base_address(text)
+    if found is None:
+        problem = "must be addresses of drand, such as https://api.drand.sh"
+        raise InvalidSettings("beacon_urls", f"{problem}; got {text!r:.80}")
+    return found
 
 
 def duration(text: str) -> float | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.typed import as_anyone, fairline, other_program
+from tests.drand import CHAIN, fake_drand, sign
 from tests.web.running import RunningServer
 
 
@@ -180,3 +181,32 @@ def test_the_doctor_finds_what_would_hurt(tmp_path: Path) -> None:
     assert "The store's address cannot be read" in odd.stdout
     weak = fairline("doctor", "--data", str(tmp_path / "fresh"), FAIRLINE_SECRET="short")
     assert "openssl rand" in weak.stdout
+
+
+def test_the_doctor_asks_the_beacon_for_a_round(tmp_path: Path, free_port: str) -> None:
+    with fake_drand() as drand:
+        own = {
+            "FAIRLINE_PORT": free_port,
+            "FAIRLINE_BEACON": "drand",
+            "FAIRLINE_BEACON_URLS": drand.url,
+            "FAIRLINE_BEACON_CHAIN": CHAIN.id,
+            "FAIRLINE_BEACON_PUBLIC_KEY": CHAIN.public_key,
+            "FAIRLINE_BEACON_GENESIS": str(CHAIN.genesis),
+        }
+
+        def said(**changed: str) -> tuple[int, str]:
+            told = fairline("doctor", "--data", str(tmp_path / "data"), **{**own, **changed})
+            (line,) = (line for line in told.stdout.splitlines() if re.match(r"\w+ +beacon ", line))
+            return told.returncode, " ".join(line.split())
+
+        code, line = said()
+        assert code == 0
+        assert re.search(r"^ok beacon drand answers, and round [\d,]+ is signed$", line), line
+        drand.answer = lambda number: (200, {"signature": sign(number, key=99).hex()})
+        assert said() == (0, "warn beacon 127.0.0.1: its signature is wrong")
+        drand.answer = lambda _: (503, {})
+        assert said() == (0, "warn beacon 127.0.0.1: it answered with status 503")
+        code, line = said(FAIRLINE_BEACON_PUBLIC_KEY="ab" * 96)
+        assert code == 1
+        assert line.startswith("fix beacon is not a public key")
+    assert "beacon" not in fairline("doctor", "--data", str(tmp_path / "data"), FAIRLINE_PORT=free_port).stdout

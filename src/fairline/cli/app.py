@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fairline import __version__
-from fairline.cli import db, desk, keys, mail, queue, show, ticket, webhook
+from fairline.cli import db, desk, draw, keys, mail, opening, queue, show, ticket, webhook
 from fairline.cli.audit import audit
 from fairline.cli.doctor import doctor
 from fairline.cli.ready import ready
@@ -33,6 +33,8 @@ app.command()(report)
 app.command("simulate")(simulate_command)
 app.command()(top)
 app.add_typer(queue.app, name="queue")
+app.add_typer(opening.app, name="opening")
+app.add_typer(draw.app, name="draw")
 app.add_typer(ticket.app, name="ticket")
 app.add_typer(desk.app, name="desk")
 app.add_typer(keys.app, name="keys")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -28,9 +29,21 @@ class Api:
         self.url = (url if "://" in url else f"http://{url}").rstrip("/")
         if web_address(self.url) is None:
             raise Invalid("server", f"must be an http:// or https:// address; got {named or self.url!r}")
-        self._key = key or settings.admin_key or _key_in_data_folder(settings.data)
-        if not self._key.isprintable():
+        self._given_key = key or settings.admin_key
+        self._data = settings.data
+
+    @cached_property
+    def _key(self) -> str:
+        key = self._given_key or _key_in_data_folder(self._data)
+        if not key.isprintable():
             raise Invalid("key", "contains a line break or another character that no admin key has. Copy it again.")
+        return key
+
+    def public(self, path: str, token: str | None = None) -> Any:
+        """Read JSON that needs no admin key; `token` is that of a ticket."""
+        headers = {"authorization": f"Bearer {token}".encode()} if token else {}
+        status, text = self._send("GET", f"/api/v1{path}", None, headers)
+        return json.loads(text) if status < 400 and text.startswith(b"[") else _content(status, text)
 
     def get(self, path: str, **query: object) -> Any:
         """Read JSON."""

@@ -19,10 +19,25 @@ from rich.markup import escape
 from rich.table import Table
 
 from fairline.cli.show import console
-from fairline.errors import FairlineError, InvalidSettings, StoreError, StoreFolderInUse, StoreFolderUnfit
+from fairline.errors import (
+    FairlineError,
+    InvalidSettings,
+    ServiceFailed,
+    StoreError,
+    StoreFolderInUse,
+    StoreFolderUnfit,
+)
 from fairline.process.secrets import ADMIN_KEY, SECRET, read_secret
 from fairline.process.sockets import Listening
-from fairline.settings import MIN_SECRET_LENGTH, ServerRole, ServerSettings, load, unknown_variables
+from fairline.settings import (
+    MIN_SECRET_LENGTH,
+    BeaconKind,
+    ServerRole,
+    ServerSettings,
+    check_beacon,
+    load,
+    unknown_variables,
+)
 from fairline.store import EMBEDDED, check_folder, embedded_server, open_store, store_left_behind
 
 #: A worker holds one open stream for each person who waits, and each stream needs a file descriptor.
@@ -45,12 +60,14 @@ def doctor(
     data: Annotated[Path | None, typer.Option(help="The data folder. (default: as 'fairline serve')")] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML or YAML file.")] = None,
 ) -> None:
-    """Check the store, the clock, file limits, secrets and the port, and say what to fix."""
+    """Check the store, the clock, file limits, secrets, the port and the beacon, and say what to fix."""
     import asyncio  # loading it takes as long as many a command runs
 
     settings = load(file=config, flags={"store": store, "data": data})
     folder = _folder(settings)
     findings = [*_machine(settings), *_secrets(settings), folder]
+    if settings.beacon is not BeaconKind.OFF:
+        findings.append(asyncio.run(_beacon(settings)))
     if settings.store in EMBEDDED and folder.state == "bad":
         findings.append(Finding("store", "warn", "not checked", "Fix the data folder first: the store is in it."))
     else:
@@ -159,6 +176,24 @@ def _store_left_behind(settings: ServerSettings) -> Iterator[Finding]:
         if other := store_left_behind(settings.store, settings.data):
             found = f"{settings.store} has no data in {settings.data}, but {other} has"
             yield Finding("store", "bad", found, f"To continue with this data, add --store {other}")
+
+
+async def _beacon(settings: ServerSettings) -> Finding:
+    try:
+        check_beacon(settings)
+    except InvalidSettings as error:
+        return Finding("beacon", "bad", error.problem)
+    from fairline.process.beacon import beacon_of, newest_round  # loads slowly, and most servers have none
+
+    beacon = beacon_of(settings)
+    assert beacon is not None
+    try:
+        return Finding("beacon", "ok", f"drand answers, and round {await newest_round(beacon):,} is signed")
+    except ServiceFailed as error:
+        advice = (
+            "Until it answers, the server's secret decides draws alone. Let this machine call out, or set beacon_urls."
+        )
+        return Finding("beacon", "warn", error.message, advice)
 
 
 async def _store(settings: ServerSettings) -> list[Finding]:

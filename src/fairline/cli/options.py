@@ -58,6 +58,10 @@ class ServerCommands(typer.Typer):
 
         return decorate
 
+    def local_command(self, name: str | None = None) -> Callable[[Run], Run]:
+        """A command of the group that needs no server."""
+        return super().command(name)
+
 
 def _remember(ctx: typer.Context, server: Server = None, key: Key = None, data: Data = None) -> None:
     ctx.obj = Connection(server, key, data)

@@ -7,16 +7,13 @@ from fairline.cli.options import Data, Server
 from fairline.errors import NotReady
 from fairline.settings import ServerRole, load
 
-#: The call needs no key, but the client wants one.
-NO_KEY = "none"
-
 
 def ready(server: Server = None, data: Data = None) -> None:
     """Ask the running server whether it is ready, for a health check. Exit code 1 if it is not."""
     if server is None and load(flags={"data": data}).role is ServerRole.KEEPER:
         print("A keeper has no port: there is nothing to ask.")
         return
-    answer = Api(server, NO_KEY, data).ready()
+    answer = Api(server, None, data).ready()
     if answer.get("status") != "ready":
         checks = answer.get("checks")
         found = checks.items() if isinstance(checks, dict) else ()

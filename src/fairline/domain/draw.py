@@ -3,7 +3,8 @@
 Before the pre-queue closes nobody can know the order, and afterwards anyone can check it:
 
 - when the pre-queue opens, SHA-256 of a secret is published, and which round of public randomness will be used;
-- when it closes, the root of a tree over all members is published: nobody can be added or taken out any more;
+- when it closes, the root of a tree over all members is published: nobody can be added or taken out any more. So is a
+  hash over their levels, which decide who goes ahead;
 - then the round appears. A key is made from the secret, the randomness and the root, and from the key a value for each
   member. The values decide the order.
 
@@ -13,7 +14,7 @@ Before the pre-queue closes nobody can know the order, and afterwards anyone can
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Literal, NamedTuple
 
@@ -80,6 +81,12 @@ def tree_levels(leaves: Sequence[bytes]) -> list[list[bytes]]:
 def root_of(levels: Sequence[Sequence[bytes]]) -> bytes:
     """The root of a tree. The root over nobody is the hash of nothing, as in RFC 6962."""
     return levels[-1][0] if levels[0] else sha256(b"").digest()
+
+
+def levels_hash(levels: Iterable[tuple[bytes, int]]) -> bytes:
+    """What is published with the root, so that no level can be changed afterwards: SHA-256 over each leaf followed by
+    its level as one byte, with the leaves in ascending order."""
+    return sha256(b"".join(leaf + bytes([level]) for leaf, level in sorted(levels))).digest()
 
 
 def path_nodes(index: int, count: int) -> list[tuple[Side, Node]]:

@@ -62,7 +62,8 @@
     ├── ServerUnreachable         from here on, errors of the commands
     ├── ServerRefused
     ├── NotReady
-    └── NoPicture
+    ├── NoPicture
+    └── UnreadableDraw
 
 The gate of a site has errors of its own, derived from FairlineError, in `fairline.gate.errors`.
 
@@ -89,7 +90,7 @@ from fairline.errors.admin import (
     WebhookNotFound,
 )
 from fairline.errors.base import FairlineError, Invalid, InvalidRequest, InvalidSettings, NotFound, Refused
-from fairline.errors.commands import NoPicture, NotReady, ServerRefused, ServerUnreachable
+from fairline.errors.commands import NoPicture, NotReady, ServerRefused, ServerUnreachable, UnreadableDraw
 from fairline.errors.external import AddressRefused, ServiceFailed
 from fairline.errors.queues import (
     AtCapacity,
@@ -198,6 +199,7 @@ __all__ = [
     "TooManyStreams",
     "TooManyWebhooks",
     "TransitionRefused",
+    "UnreadableDraw",
     "UserTokenExpired",
     "UserTokenInvalid",
     "UserTokenMissing",

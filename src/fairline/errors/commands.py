@@ -27,3 +27,9 @@ class NoPicture(FairlineError):
     """The picture cannot be drawn or written."""
 
     code = "no_picture"
+
+
+class UnreadableDraw(FairlineError):
+    """A file is not that of a draw, or cannot be read or written."""
+
+    code = "unreadable_draw"

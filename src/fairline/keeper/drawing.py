@@ -22,6 +22,7 @@ from fairline.domain.draw import (
     draw_key,
     drawn_order,
     leaf_of,
+    levels_hash,
     nonce_of,
     root_of,
     tree_levels,
@@ -65,6 +66,7 @@ ROOT_SECONDS = 3.0
 #: How long the draw waits for the randomness after its round should have appeared. Then the secret decides alone.
 BEACON_SECONDS = 10.0
 BEACON_PAUSE_SECONDS = 0.5
+FIRST_TRY_SECONDS = 3.0
 
 
 class Beacon(Protocol):
@@ -80,8 +82,8 @@ class Beacon(Protocol):
     def appears_at(self, number: int) -> int:
         """When a round appears, in milliseconds since 1970."""
 
-    async def randomness(self, number: int) -> bytes:
-        """The randomness of a round, or ServiceFailed while it cannot be had."""
+    async def signature(self, number: int) -> bytes:
+        """The signature of a round, whose SHA-256 is its randomness, or ServiceFailed while it cannot be had."""
 
 
 class Drawing:
@@ -116,7 +118,7 @@ class Drawing:
         sealed = sealed_of((await self._store.draw_parts(queue, opening.id, ["sealed"]))["sealed"])
         members = await self._members(queue, opening.id)
         leaves, levels = await asyncio.to_thread(_tree, sealed.nonce_key, members)
-        closed = await self._close(queue, opening.id, root_of(levels), len(members), settings)
+        closed = await self._close(queue, opening.id, root_of(levels), leaves, members, settings)
         randomness = await self._randomness(queue, opening.id, sealed, closed)
         key = draw_key(sealed.secret, randomness.value or b"", closed.root)
         entries, order = await asyncio.to_thread(_order, key, leaves, members, closed)
@@ -153,11 +155,20 @@ class Drawing:
             found |= await self._store.draw_parts(queue, opening, names[first : first + PARTS_AT_ONCE])
         return found
 
-    async def _close(self, queue: QueueId, opening: str, root: bytes, count: int, settings: QueueSettings) -> Closed:
+    async def _close(
+        self,
+        queue: QueueId,
+        opening: str,
+        root: bytes,
+        leaves: list[bytes],
+        members: list[Member],
+        settings: QueueSettings,
+    ) -> Closed:
         frozen = await self._store.freeze_draw(queue, opening)
         closed = Closed(
             root=root,
-            count=count,
+            levels_hash=levels_hash(zip(leaves, (each.level for each in members), strict=True)),
+            count=len(members),
             first_turn=frozen.first_turn,
             at=await self._store.time(),
             policy=settings.priority_policy,
@@ -183,17 +194,26 @@ class Drawing:
         if closed.at >= appears:
             # Whoever closed the pre-queue could have known the randomness, so it must not decide.
             return Randomness(why_none="the pre-queue closed after the round had appeared")
-        number, beacon = sealed.round, self._beacon
-        problem = "it did not appear"
-        while (now := await self._store.time()) < appears + 1000 * BEACON_SECONDS:
-            if now < appears:
-                await asyncio.sleep((appears - now) / 1000)
+        until = appears + int(1000 * BEACON_SECONDS)
+        problem = ""
+        while True:
+            now = await self._store.time()
+            if now < appears:  # in short pauses, since the store's clock may be set meanwhile
+                await asyncio.sleep(min((appears - now) / 1000, BEACON_PAUSE_SECONDS))
+                continue
+            # A keeper that follows one that died asks once, however late it is.
+            left = (until - now) / 1000 if problem else max((until - now) / 1000, FIRST_TRY_SECONDS)
+            if left <= 0:
+                break
             try:
-                return Randomness(await beacon.randomness(number))
+                async with asyncio.timeout(left):
+                    return Randomness(await self._beacon.signature(sealed.round))
             except ServiceFailed as error:
                 problem = error.message
-                await asyncio.sleep(BEACON_PAUSE_SECONDS)
-        log.warning("draw.beacon_away", round=number, error=problem)
+            except TimeoutError:
+                problem = problem or f"no answer within {left:g} s"
+            await asyncio.sleep(BEACON_PAUSE_SECONDS)
+        log.warning("draw.beacon_away", round=sealed.round, error=problem)
         return Randomness(why_none=f"the beacon could not be asked: {problem}"[:300])
 
     async def _publish(self, queue: QueueId, opening: str, levels: list[list[bytes]], entries: list[Entry]) -> None:

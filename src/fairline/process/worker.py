@@ -28,6 +28,7 @@ from fairline.keeper.mail import Mailer
 from fairline.keeper.push import Pusher
 from fairline.keeper.stock import Stocktaker
 from fairline.logs import set_up_logs
+from fairline.process.beacon import beacon_of
 from fairline.process.worker_settings import GRACE_SECONDS, read_worker_settings
 from fairline.service.fairline import Fairline
 from fairline.settings import PrivateAddresses, ServerRole, ServerSettings
@@ -109,6 +110,7 @@ class Worker:
             follows_web=settings.role is ServerRole.KEEPER,
             on_admitted=self._metrics.admitted,
             on_round=self._metrics.round,
+            beacon=beacon_of(settings),
         )
         self._dispatch = Dispatch(
             self._service,

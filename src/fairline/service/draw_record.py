@@ -5,8 +5,8 @@ them.
 |---|---|---|
 | `sealed` | the secret, the key of the nonces, the round of the beacon | the pre-queue opens |
 | `members:0`… | the number and the level of each member | the pre-queue closes |
-| `closed` | the root of the tree, how many members, the policy of their levels | the same, before the round appears |
-| `randomness` | the randomness of the round, or why there is none | the round has appeared |
+| `closed` | the root, a hash over the levels, the count, the policy of levels | the same, before the round appears |
+| `randomness` | the signature of the round, or why there is none | the round has appeared |
 | `tree:0:0`… | the nodes of the tree, level by level | before the order is in force |
 | `entries:0`… | leaf, value and level of each member in the order drawn | before the order is in force |
 | `drawn` | when the order was drawn | all of it is written |
@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import Struct
 
+from fairline.domain.drand import randomness_of as randomness_of_round
 from fairline.domain.draw import HASH_SIZE, Entry, Member
 from fairline.domain.order import PriorityPolicy
 
@@ -48,6 +49,7 @@ class Closed(Struct, frozen=True):
     """What is decided when the pre-queue closes."""
 
     root: bytes
+    levels_hash: bytes
     count: int
     first_turn: int
     at: int
@@ -59,9 +61,15 @@ class Closed(Struct, frozen=True):
 class Randomness(Struct, frozen=True):
     """What the beacon said."""
 
-    value: bytes | None = None
+    signature: bytes | None = None
+    """The signature of the round, from which the randomness is made."""
     why_none: str = ""
     """Why there is no randomness; empty where none was to be had."""
+
+    @property
+    def value(self) -> bytes | None:
+        """The randomness of the round."""
+        return None if self.signature is None else randomness_of_round(self.signature)
 
 
 class DrawnAt(Struct, frozen=True):

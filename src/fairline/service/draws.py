@@ -54,10 +54,14 @@ class DrawState(Struct, frozen=True, kw_only=True):
     """The round of the beacon; None where the secret decides alone."""
     chain: str | None
     root: bytes | None = None
+    levels_hash: bytes | None = None
+    """A hash over the levels of all members, so that none can be changed afterwards."""
     count: int | None = None
     priority_policy: PriorityPolicy | None = None
     priority_skip: tuple[float, ...] | None = None
     randomness: bytes | None = None
+    signature: bytes | None = None
+    """The signature of the round, whose SHA-256 is the randomness."""
     randomness_missing: str | None = None
     """Why the randomness of the round could not be had, and the secret decided alone."""
     secret: bytes | None = None
@@ -120,13 +124,20 @@ class Draws:
         if "closed" not in parts:
             return state
         closed = closed_of(parts["closed"])
-        known = {"root": closed.root, "count": closed.count, "priority_policy": closed.policy}
-        state = replace(state, **known, priority_skip=closed.skip)
+        state = replace(
+            state,
+            root=closed.root,
+            levels_hash=closed.levels_hash,
+            count=closed.count,
+            priority_policy=closed.policy,
+            priority_skip=closed.skip,
+        )
         if "randomness" in parts and "drawn" in parts:
             randomness = randomness_of(parts["randomness"])
             state = replace(
                 state,
                 randomness=randomness.value,
+                signature=randomness.signature,
                 randomness_missing=randomness.why_none or None,
                 secret=sealed.secret,
                 drawn_at=drawn_at_of(parts["drawn"]).at,

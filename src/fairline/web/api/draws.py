@@ -36,6 +36,9 @@ class DrawAnswer(Struct, kw_only=True, frozen=True):
     """SHA-256 of the secret: published when the pre-queue opens."""
     root: str | None
     """The root of the Merkle tree over all members: published when the pre-queue closes."""
+    levels_hash: str | None
+    """SHA-256 over each leaf, followed by its level as one byte, with the leaves in ascending order: published with the
+    root, so that no level can be changed afterwards."""
     count: int | None
     """How many members there are."""
     round: int | None
@@ -43,7 +46,9 @@ class DrawAnswer(Struct, kw_only=True, frozen=True):
     chain: str | None
     """The chain of that round."""
     randomness: str | None
-    """The randomness of the round."""
+    """The randomness of the round: SHA-256 of its signature."""
+    signature: str | None
+    """The signature of the round, by which anyone can check that the chain has published it."""
     randomness_missing: str | None
     """Why the randomness could not be had, so that the secret decided alone."""
     secret: str | None
@@ -129,10 +134,12 @@ def draw_answer(state: DrawState, public_url: str) -> DrawAnswer:
         scheme=state.scheme,
         commitment=state.commitment.hex(),
         root=_hex(state.root),
+        levels_hash=_hex(state.levels_hash),
         count=state.count,
         round=state.round,
         chain=state.chain,
         randomness=_hex(state.randomness),
+        signature=_hex(state.signature),
         randomness_missing=state.randomness_missing,
         secret=_hex(state.secret),
         priority_policy=state.priority_policy,

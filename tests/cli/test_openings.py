@@ -1,0 +1,99 @@
+"""Openings from the command line: planned in the time zone of the queue, changed, previewed and deleted."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from fairline.cli.times import moment
+from fairline.errors import InvalidRequest
+from tests.cli.typed import Here
+
+
+def planned(here: Here, *words: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(here("opening", *words, "--json")[0])
+    return found
+
+
+def test_an_opening_is_planned_changed_previewed_and_deleted(here: Here) -> None:
+    here("queue", "create", "night", "time_zone=Europe/Zurich", "admission_rate=10", "stock=5")
+    said, _ = here(
+        *("opening", "plan", "night", "--name", "Night", "--prequeue", "2036-01-15 09:30"),
+        *("--starts", "2036-01-15 10:00", "--ends", "2036-01-15T12:00:00+00:00", "--draw", "random", "--grace", "1m"),
+        *("--setting", "admission_rate=40", "--setting", "message=Good luck", "--add-stock", "500"),
+        *("--recheck-inside", "--after", "close"),
+    )
+    assert "Opening Night of night is planned: pre-queue 2036-01-15 09:30:00, starts 2036-01-15 10:00:00" in said
+    assert "ends 2036-01-15 13:00:00 (Europe/Zurich)" in said
+    opening = planned(here, "show", "night", "Night")
+    assert opening["id"] in said
+    expected = {
+        "name": "Night",
+        "state": "scheduled",
+        "prequeue_at": "2036-01-15T08:30:00Z",
+        "starts_at": "2036-01-15T09:00:00Z",
+        "ends_at": "2036-01-15T12:00:00Z",
+        "draw": "random",
+        "draw_grace_seconds": 60,
+        "settings": {"admission_rate": 40, "message": "Good luck"},
+        "add_stock": 500,
+        "recheck_inside": True,
+        "after": "close",
+    }
+    assert {name: opening[name] for name in expected} == expected
+    listed, _ = here("opening", "list", "night")
+    for word in ("Night", "scheduled", "2036-01-15 09:30:00", "random", opening["id"], "Europe/Zurich"):
+        assert word in listed
+    told, _ = here("opening", "preview", "night", "Night")
+    assert "10 → 40" in told.replace("  ", " ")
+    assert planned(here, "preview", "night", opening["id"])["message"] == "Good luck"
+    words = ("--ends", "none", "--setting", "message=", "--setting", "burst=3", "--no-recheck-inside", "--grace", "0")
+    changed = planned(here, "change", "night", "Night", *words)
+    expected |= {"ends_at": None, "settings": {"admission_rate": 40, "burst": 3}, "recheck_inside": False}
+    assert {name: changed[name] for name in expected} == expected | {"draw_grace_seconds": 0}
+    here("opening", "delete", "night", "Night", "--yes")
+    said, _ = here("opening", "list", "night")
+    assert "No opening is planned." in said
+
+
+def test_what_cannot_be_is_refused_with_what_to_do(here: Here) -> None:
+    here("queue", "create", "wrong")
+    first = planned(here, "plan", "wrong", "--starts", "2036-01-15 10:00", "--ends", "2036-01-15 11:00", "--name", "A")
+    planned(here, "plan", "wrong", "--starts", "2036-01-16 10:00", "--ends", "2036-01-16 11:00", "--name", "A")
+    for words, problem in (
+        (("plan", "wrong", "--starts", "tomorrow"), "--starts: must be a time such as 2027-01-15T09:00:00Z"),
+        (("plan", "wrong", "--starts", "2036-01-15 10:30"), "It overlaps with the opening 'A'"),
+        (("plan", "wrong", "--starts", "2036-01-17 10:00", "--draw", "random"), "prequeue_at: is needed with a draw"),
+        (("plan", "wrong", "--starts", "2036-01-17 10:00", "--setting", "burst"), "must have the form name=value"),
+        (("plan", "wrong", "--starts", "2036-01-17 10:00", "--setting", "brust=1"), "brust"),
+        (("change", "wrong", first["id"]), "Name what to change"),
+        (("show", "wrong", "A"), "2 openings have this name: give the id"),
+        (("show", "wrong", "B"), "no opening has this id or name"),
+    ):
+        _, error = here("opening", *words)
+        assert problem in error, words
+
+
+def test_a_time_that_the_clocks_skip_or_repeat_is_refused_with_what_to_write() -> None:
+    zurich = ZoneInfo("Europe/Zurich")
+    for text, found in (
+        ("2027-03-28 01:59", "2027-03-28T00:59:00Z"),
+        ("2027-03-28 03:00", "2027-03-28T01:00:00Z"),
+        ("2027-10-31T03:00", "2027-10-31T02:00:00Z"),
+        ("2027-10-31T02:30+02:00", "2027-10-31T00:30:00Z"),
+        ("2027-10-31T02:30:00+01:00", "2027-10-31T01:30:00Z"),
+        ("2027-12-31 00:00", "2027-12-30T23:00:00Z"),
+    ):
+        assert moment("starts", text, zurich) == found
+    for text, problem in (
+        (
+            "2027-03-28 02:30",
+            r"is not there in Europe/Zurich.*2027-03-28T02:30:00\+01:00 or 2027-03-28T02:30:00\+02:00",
+        ),
+        ("2027-10-31 02:30", r"is there twice in Europe/Zurich.*2027-10-31T02:30:00\+02:00 or 2027-10-31T02:30:00\+01"),
+    ):
+        with pytest.raises(InvalidRequest, match=problem):
+            moment("starts", text, zurich)
