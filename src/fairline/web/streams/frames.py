@@ -6,6 +6,8 @@ import math
 import zlib
 from functools import lru_cache
 
+from fairline.domain.opening_steps import current_opening
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import LIVE, Status
 from fairline.service.answers import StatusAnswer
 from fairline.web.context import Context
@@ -77,9 +79,15 @@ def _rest(answer: StatusAnswer) -> int:
         ticket_status.deadline if ticket_status.status is Status.ADMITTED else None,
         answer.wait_changed,
         settings.phase,
-        settings.openings,
+        _start_of(settings),
     )
     return _checksum(fields)
+
+
+def _start_of(settings: QueueSettings) -> tuple[int, int] | None:
+    """The times that everybody waits for in a pre-queue."""
+    opening = current_opening(settings) if settings.held_back else None
+    return (opening.starts_ms, opening.closes_ms) if opening else None
 
 
 @lru_cache(maxsize=1024)
