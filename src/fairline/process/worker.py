@@ -42,6 +42,7 @@ from fairline.web.server.fast_path import FastPath, fast_path_for
 from fairline.web.server.operations import call_name, fast_route
 from fairline.web.streams.board_streams import BoardStreams
 from fairline.web.streams.hub import Hub
+from fairline.web.streams.queue_streams import QueueStreams
 
 log = structlog.get_logger()
 
@@ -150,6 +151,8 @@ class Worker:
         await stack.enter_async_context(_running(context.hub.run()))
         context.board_streams = BoardStreams(context)
         await stack.enter_async_context(_running(context.board_streams.run()))
+        context.queue_streams = QueueStreams(context)
+        await stack.enter_async_context(_running(context.queue_streams.run()))
         keeper = self._keeper if self._settings.role is not ServerRole.WEB else None
         await stack.enter_async_context(_running(request_log.write_repeats()))
         rows = operations(context, keeper, self._metrics)

@@ -27,6 +27,7 @@ from fairline.web.ticket_answers import TicketAnswers
 if TYPE_CHECKING:
     from fairline.web.streams.board_streams import BoardStreams
     from fairline.web.streams.hub import Hub
+    from fairline.web.streams.queue_streams import QueueStreams
 
 _HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?", re.ASCII)
 
@@ -44,6 +45,7 @@ class Context:
         self.answers = TicketAnswers(service, self.sessions)
         self.hub: Hub | None = None
         self.board_streams: BoardStreams | None = None
+        self.queue_streams: QueueStreams | None = None
         self.renderer = Renderer()
 
     def base_url(self, request: Request) -> str:

@@ -74,7 +74,7 @@ class TicketAnswers:
         if cause := answer.wait_changed:
             fields["wait_changed"] = WaitChanged(cause=cause)
         if settings.phase:
-            fields |= _of_the_opening(settings, ticket_status)
+            fields |= _of_the_opening(answer)
         if ticket_status.drawn_rank and (draw := _draw_of(answer)):
             fields["draw"] = draw
         if ticket_status.status is not Status.WAITING:
@@ -102,12 +102,13 @@ class TicketAnswers:
         return TransferredTo(queue=went.queue, ticket=went.number, label=went.label, token=token)
 
 
-def _of_the_opening(settings: QueueSettings, ticket_status: TicketStatus) -> dict[str, Any]:
+def _of_the_opening(answer: StatusAnswer) -> dict[str, Any]:
     """What the opening in progress means for a ticket."""
+    settings, ticket_status = answer.settings, answer.ticket_status
     fields: dict[str, Any] = {"phase": settings.phase}
     opening = current_opening(settings)
     if opening is not None and settings.held_back and ticket_status.status is Status.WAITING:
-        fields["starts_at"] = opening.starts_at
+        fields |= {"starts_at": opening.starts_at, "now": moment(answer.snapshot.now)}
         if opening.drawn:
             fields["draws_at"] = moment(opening.closes_ms)
     return fields

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import structlog
 
-from fairline.errors import StoreError
+from fairline.errors import InvalidRequest, StoreError
 from fairline.keeper.keeper import Keeper
 from fairline.web.api.accuracy import FRESH_SECONDS, Accuracies
 from fairline.web.api.people import named_queue
 from fairline.web.context import Context
-from fairline.web.server.http import NO_STORE, Request, Response, encode
+from fairline.web.server.http import NO_STORE, Request, Response, Sent, encode
 
 log = structlog.get_logger()
 
@@ -26,6 +26,13 @@ class Public:
         """The state of a queue, the same for everyone."""
         state = await self._context.queue_states.state(named_queue(request.params["queue"]))
         return Response(200, encode(state.answer), headers=((b"cache-control", b"public, max-age=1"),))
+
+    async def stream(self, request: Request) -> Sent:
+        """The state of a queue, live: see queue_streams."""
+        if self._context.queue_streams is None:
+            raise InvalidRequest("", "This server has no streams. Ask for the state of the queue instead.")
+        address = self._context.proxies.counted_address(request)
+        return await self._context.queue_streams.open(address, named_queue(request.params["queue"]))
 
     async def accuracy(self, request: Request) -> Response:
         """How accurate the waits were that a queue showed, the same for everyone."""

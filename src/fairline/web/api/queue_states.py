@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 from msgspec import Struct
 
+from fairline.domain.branding import opening_time
 from fairline.domain.estimate import Forecast
+from fairline.domain.opening import milliseconds
 from fairline.domain.opening_steps import current_opening, next_opening
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings, QueueStatus
@@ -22,6 +26,15 @@ class State(Struct, frozen=True):
 
     settings: QueueSettings
     answer: QueueAnswer
+    now: int
+    """When it was read, by the store's clock, in milliseconds since 1970."""
+    read_at: float
+    """The same by our own clock, in seconds."""
+
+    @property
+    def present(self) -> int:
+        """The store's time at this moment, in milliseconds since 1970."""
+        return self.now + round(1000 * (time.monotonic() - self.read_at))
 
 
 class QueueStates:
@@ -37,13 +50,15 @@ class QueueStates:
 
     async def _read(self, queue: QueueId) -> State:
         snapshot, settings = await self._service.snapshot(queue)
-        return State(settings, _answer(queue, snapshot, settings))
+        return State(settings, _answer(queue, snapshot, settings), snapshot.now, time.monotonic())
 
 
 def _answer(queue: QueueId, snapshot: QueueSnapshot, settings: QueueSettings) -> QueueAnswer:
     wait = None if settings.held_back else Forecast(settings, snapshot).wait(snapshot.waiting + 1)
     calendar, now = settings.calendar, snapshot.now
     opens = calendar.opens_at(now) if calendar.limited else None
+    if settings.opens_at and settings.status is QueueStatus.MAINTENANCE:
+        opens = max(milliseconds(opening_time(settings.opens_at)), opens or 0)
     closes = calendar.closes_at(now) if calendar.limited else None
     takes_people = refused_now(queue, settings, snapshot) is None
     closed = not takes_people or settings.status is QueueStatus.MAINTENANCE

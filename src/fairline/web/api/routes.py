@@ -225,6 +225,15 @@ def public_operations(public: Public) -> list[Operation]:
             problems=("queue_not_found",),
         ),
         Operation(
+            "GET /api/v1/queues/{queue}/stream",
+            "The state of a queue, live, as server-sent events: for pages that wait for a start.",
+            group="public",
+            fast=public.stream,
+            answers={200: str},
+            media=EVENT_STREAM,
+            problems=("queue_not_found", "invalid_request", "rate_limited"),
+        ),
+        Operation(
             "GET /api/v1/queues/{queue}/accuracy",
             "How accurate the waits were that a queue showed, the same for everyone.",
             group="public",

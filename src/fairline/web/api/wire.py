@@ -190,6 +190,9 @@ class TicketAnswer(Struct, kw_only=True, frozen=True):
     """In a pre-queue: when people are let in."""
     draws_at: datetime | UnsetType = UNSET
     """In a pre-queue whose order is drawn: when that happens. It is after the start if the opening has a grace time."""
+    now: datetime | UnsetType = UNSET
+    """In a pre-queue: the server's time, so that a countdown is right whatever the device's clock says. An open stream
+    has it in its `alive` events too."""
     draw: DrawRank | UnsetType = UNSET
     """What was drawn for this ticket."""
     transferred_to: TransferredTo | UnsetType = UNSET
@@ -215,7 +218,7 @@ class QueueAnswer(Struct, kw_only=True, frozen=True):
     open: bool
     """Whether people can join. False outside opening hours, and once nobody else can be served before closing time."""
     opens_at: datetime | None
-    """When it opens next; null if it has no opening hours."""
+    """When it opens next: by its opening hours, or by its setting `opens_at` while it is in maintenance."""
     closes_at: datetime | None
     """When it closes; null while it is closed, and if it never closes."""
     phase: Phase | None
@@ -228,6 +231,15 @@ class QueueAnswer(Struct, kw_only=True, frozen=True):
     """Whether the order of those who join before that start is drawn."""
     ends_at: datetime | None
     """When the opening in progress, or the next one, ends; null if it has no end."""
+
+
+class QueueNews(QueueAnswer, kw_only=True, frozen=True):
+    """The state of a queue as its stream sends it."""
+
+    now: datetime
+    """The server's time: a countdown to `starts_at` by it is right whatever the device's clock says."""
+    spread_seconds: float
+    """Over how many seconds the clients that receive this should spread calls that are not urgent."""
 
 
 class ServingAnswer(Struct, kw_only=True, frozen=True):

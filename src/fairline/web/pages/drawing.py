@@ -21,7 +21,8 @@ from fairline.errors import InvalidSettings
 from fairline.web.api.wire import TicketAnswer
 from fairline.web.pages.colours import style
 from fairline.web.pages.form import Filled
-from fairline.web.pages.page_content import FormContent, PageContent
+from fairline.web.pages.form_content import FormContent
+from fairline.web.pages.page_content import PageContent, draw_url
 from fairline.web.pages.renderer import Renderer
 from fairline.web.pages.sandbox import built_in, environment
 from fairline.web.server import request_log
@@ -151,7 +152,10 @@ class Drawing:
     def _values(self, content: PageContent, settings: QueueSettings | None, nonce: str) -> dict[str, Any]:
         url = self._assets.url
         more = {"tell": url("tell.js"), "worker": url("worker.js"), "push_key": self._push_key}
-        script = msgspec.to_builtins(content.script(url("fairline.js"), **more))
+        more["draws"] = draw_url("")
+        script = msgspec.to_builtins(content.script(url("fairline.js"), url("waiting-start.js"), **more))
+        if content.follows:
+            script["server"] = url("fairline-server.js")
         return {
             "page": content,
             "t": content.words,
@@ -162,7 +166,7 @@ class Drawing:
             "inline_css": Markup(self._assets.text("waiting.css")) if content.state == "joining" else "",
             "form_css": self._assets.url("form.css"),
             "script": self._assets.url("waiting.js"),
-            "modules": self._live_modules if content.live else self._modules,
+            "modules": (self._live_modules if content.live else self._modules) + [script["start"]] * bool(script["start"]),
             "mails": self._mails,
             "form_script": self._assets.url("form.js"),
             "data": script,

@@ -31,9 +31,10 @@ from fairline.service.answers import JoinAnswer
 from fairline.store import Role
 from fairline.web.api.people import named_queue
 from fairline.web.pages.form import Filled, mistakes, new_key
+from fairline.web.pages.form_content import Series, crowd
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.page_access import PAGE_OF, PageAccess, Pages, fields_of, see_other
-from fairline.web.pages.page_content import PageContent, Series, crowd
+from fairline.web.pages.page_content import PageContent
 from fairline.web.pages.qr_codes import embedded
 from fairline.web.server.http import Headers, Request, Response, wants_json
 from fairline.web.server.problems import PROBLEMS, failure

@@ -52,3 +52,22 @@ LIVE_WORDS = (
     "heard_over",
     "announce",
 )
+
+#: On a page that waits for a start, and on one in line while a start is planned.
+START_WORDS = (
+    "prequeue_title",
+    "prequeue_text",
+    "prequeue_draw_title",
+    "prequeue_draw_text",
+    "drawing_title",
+    "drawing_text",
+    "joined_title",
+    "joining_text",
+    "starts",
+    "starts_soon",
+    "starts_minutes",
+    "in_days",
+    "in_hours",
+    "drawn",
+    "drawn_check",
+)

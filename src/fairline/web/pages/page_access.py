@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import random
 import time
-from datetime import UTC, datetime
 from urllib.parse import parse_qsl, quote, unquote_plus
 
-from fairline.domain.branding import opening_time
+from fairline.domain.next_start import has_ended, next_start
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings, QueueStatus
 from fairline.domain.ticket import LIVE
@@ -60,6 +59,8 @@ LONGEST_RETURN = 2000
 USER_TOKEN = "user_token"
 TROUBLE_RETRY_SECONDS = 5.0
 LONGEST_RETRY_SECONDS = 300.0
+#: For so long after the time of a start, a page still says that it comes.
+LATE_START_MS = 60_000
 
 
 class PageAccess:
@@ -164,14 +165,16 @@ class PageAccess:
             status = PROBLEMS["ticket_expired"][0]
         if state == "trouble":
             failure(request, error)  # for the log
-        if settings is None and state not in ("unknown", "trouble"):
-            settings = await self._settings(name)
+        now = None
+        if state not in ("unknown", "trouble") and (settings is None or state in ("maintenance", "closed")):
+            settings, now = await self._settings(name)
         retry = error.retry_after or (TROUBLE_RETRY_SECONDS if status in (429, 503) else None)
-        if state == "maintenance" and settings and (opens_in := _opens_in(settings)) > 0:
-            retry = min(opens_in, LONGEST_RETRY_SECONDS)
         if isinstance(error, QueueClosed):
             retry = min(retry or LONGEST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
-        content = self.refused(request, name, error, settings, path=path, retry_after=retry and spread(retry))
+        content = self.refused(request, name, error, settings, path=path, retry_after=retry and spread(retry), now=now)
+        if content.state == "not_open" and content.start is not None:
+            retry = content.start.check_after(LONGEST_RETRY_SECONDS)
+            content.retry_seconds = soon_after(retry)
         headers: Headers = ((b"retry-after", str(math.ceil(retry)).encode()),) if retry else ()
         return await self.drawing.draw(content, status, settings, headers)
 
@@ -184,11 +187,12 @@ class PageAccess:
         *,
         path: str,
         retry_after: float | None = None,
+        now: int | None = None,
     ) -> PageContent:
         """The content of the page for an error; for a closed queue also when it opens, and if the line is too long."""
         state = PAGE_OF.get(error.code, "trouble")
-        if state == "maintenance" and settings and _opens_in(settings) > 0:
-            state = "not_open"
+        if state == "maintenance" and settings:
+            state = _closed_state(settings, now or round(time.time() * 1000))
         closed = error if isinstance(error, QueueClosed) else None
         return PageContent(
             state,
@@ -200,13 +204,16 @@ class PageAccess:
             opens=moment(closed.opens_at) if closed and closed.opens_at else None,
             early=closed is not None and closed.early,
             path=path,
+            now=now,
         )
 
-    async def _settings(self, name: str) -> QueueSettings | None:
+    async def _settings(self, name: str) -> tuple[QueueSettings | None, int | None]:
+        """The settings of a queue, and the store's time."""
         try:
-            return (await self.service.snapshot(named_queue(name)))[1]
+            snapshot, settings = await self.service.snapshot(named_queue(name))
         except (QueueNotFound, StoreError):
-            return None
+            return None, None
+        return settings, snapshot.now
 
 
 class Pages:
@@ -248,8 +255,14 @@ def _names_user(field: str) -> bool:
     return unquote_plus(field.partition("=")[0]) == USER_TOKEN
 
 
-def _opens_in(settings: QueueSettings) -> float:
-    """Seconds until `opens_at`; 0 or less if it is not set or has passed."""
-    if not settings.opens_at:
-        return 0.0
-    return (opening_time(settings.opens_at) - datetime.now(UTC)).total_seconds()
+def soon_after(seconds: float) -> float:
+    """A little more than this many seconds, at random: a page that waits for a start must not be late for it."""
+    return round(seconds + random.uniform(0.3, 2.0), 1)
+
+
+def _closed_state(settings: QueueSettings, now: int) -> str:
+    """The page of a queue that is in maintenance. A start that is overdue is promised for a short while only."""
+    start = next_start(settings)
+    if start is not None and now < start.joins_at + LATE_START_MS:
+        return "not_open"
+    return "ended" if has_ended(settings) else "maintenance"

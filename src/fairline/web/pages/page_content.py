@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import time
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from markupsafe import Markup, escape
-from msgspec import UNSET, Struct
+from markupsafe import Markup
+from msgspec import UNSET, Struct, UnsetType
 
-from fairline.domain.branding import LANGUAGES, opening_time
-from fairline.domain.estimate import Forecast
-from fairline.domain.queue import QueueSnapshot
-from fairline.domain.queue_settings import Ask, QueueSettings
+from fairline.domain.branding import LANGUAGES
+from fairline.domain.next_start import NextStart, has_ended, next_start
+from fairline.domain.opening import milliseconds
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Reason, Status
 from fairline.web.api.wire import TicketAnswer
-from fairline.web.pages.form import Filled, phone_example
 from fairline.web.pages.languages import Language, catalogue
-from fairline.web.pages.live_words import LIVE_WORDS
+from fairline.web.pages.live_words import LIVE_WORDS, START_WORDS
 from fairline.web.pages.qr_codes import embedded
+from fairline.web.pages.start import Start, countdown, with_time
 
 #: In these states the visitor is in line, or about to be. The script keeps the page up to date.
-IN_LINE = frozenset({"joining", "waiting", "on_hold", "paused", "admitted"})
+IN_LINE = frozenset({"joining", "prequeue", "drawing", "waiting", "on_hold", "paused", "admitted"})
 #: In these states the page checks again automatically.
-MAY_CHANGE = frozenset({"not_open", "maintenance", "closed", "full", "sold_out", "limited", "trouble"})
+MAY_CHANGE = frozenset({"not_open", "maintenance", "ended", "closed", "full", "sold_out", "limited", "trouble"})
+#: In these states the page follows the state of the queue, and joins as soon as it takes people.
+FOLLOWS = frozenset({"not_open", "maintenance", "ended"})
 #: In these states the page looks again soon and says when, and a button may look at once.
 SOON_AGAIN = frozenset({"full", "limited", "trouble"})
+#: Where there are no scripts, a page loads itself again so soon while the order is drawn.
+DRAWING_REFRESH_SECONDS = 3.0
 #: The state for the reason of an end, if it has its own texts.
 _ENDS = {
     Reason.LEFT: "expired_left",
@@ -47,13 +52,6 @@ class Choice(Struct, frozen=True):
     current: bool
 
 
-class Series(Struct, frozen=True):
-    """A series of labels that the visitor can choose."""
-
-    name: str
-    about: str
-
-
 class PageContent:
     """A page before it is drawn. Templates may use what is public; docs/reference/waiting-page.md describes it."""
 
@@ -69,6 +67,8 @@ class PageContent:
         back_to: str = "",
         retry_after: float | None = None,
         opens: datetime | None = None,
+        start: NextStart | None = None,
+        now: int | None = None,
         early: bool = False,
         closed: bool = False,
         path: str = "",
@@ -96,9 +96,13 @@ class PageContent:
         self.ticket = ticket
         self.message = settings.message if state in IN_LINE else settings.closed_message or settings.message
         self.retry_seconds = retry_after
-        if opens is None and state == "not_open":
-            opens = opening_time(settings.opens_at)
+        if start is None and state == "not_open":
+            start = next_start(settings)
+        self.start = Start(queue, self.words, start, now) if start is not None else None
+        self.now = now if now is not None else round(time.time() * 1000)
         self._opens = opens
+        self._has_ended = has_ended(settings)
+        self._joins_at_once = not settings.needs_form and not settings.require_user_token
 
     @property
     def in_line(self) -> bool:
@@ -165,6 +169,10 @@ class PageContent:
         if self.state == "leaving":
             until = self.ticket.held_until if self.ticket else UNSET
             return self._at("leaving_text", until) if isinstance(until, datetime) else ""
+        if self.state == "prequeue" and self.start is not None:
+            return self._at(f"{self._end}_text", self.start.orders_at)
+        if self.state == "not_open" and self.start is not None and self.start.opening:
+            return self.start.text
         if self.state == "admitted" and not self.go_url:
             return self.words("admitted_called")
         if self.state == "closed" and self._early:
@@ -175,6 +183,10 @@ class PageContent:
 
     @property
     def _end(self) -> str:
+        if self.state == "prequeue" and self.start is not None and self.start.draws:
+            return "prequeue_draw"
+        if self.state == "paused" and self._has_ended:
+            return "ended"
         reason = self.ticket.reason if self.ticket is not None and self.state == "expired" else UNSET
         return _ENDS.get(reason, self.state) if isinstance(reason, Reason) else self.state
 
@@ -253,7 +265,43 @@ class PageContent:
     @property
     def opens(self) -> Markup | str:
         """When the queue opens, in words."""
+        if self.start is not None:
+            return self.start.starts
         return self._at("opens", self._opens) if self._opens is not None else ""
+
+    @property
+    def countdown(self) -> str:
+        """How long it takes until then, in words or digits."""
+        if self.start is not None:
+            return self.start.countdown
+        return countdown(self.words, (milliseconds(self._opens) - self.now) / 1000) if self._opens is not None else ""
+
+    @property
+    def held_back(self) -> bool:
+        """Whether the reader is in line before the start, where there are no positions."""
+        return self.state in ("prequeue", "drawing")
+
+    @property
+    def refresh_seconds(self) -> int:
+        """After how many seconds a page in line loads itself again where there are no scripts."""
+        usual = self.ticket.heartbeat_interval_seconds if self.ticket else DRAWING_REFRESH_SECONDS
+        if self.state == "prequeue" and self.start is not None:
+            return self.start.refresh_after(usual)
+        return round(min(usual, DRAWING_REFRESH_SECONDS) if self.state == "drawing" else usual)
+
+    @property
+    def drawn(self) -> str:
+        """What was drawn for this ticket, in words; empty if nothing was."""
+        draw = self.ticket.draw if self.ticket else UNSET
+        if isinstance(draw, UnsetType):
+            return ""
+        return self.words("drawn", rank=self.words.number(draw.rank), count=self.words.number(draw.count))
+
+    @property
+    def draw_url(self) -> str:
+        """The address of the page about the draw; empty if nothing was drawn for this ticket."""
+        draw = self.ticket.draw if self.ticket else UNSET
+        return "" if isinstance(draw, UnsetType) else draw_url(draw.id, self.lang)
 
     @property
     def go_before(self) -> Markup | str:
@@ -262,12 +310,7 @@ class PageContent:
         return self._at("go_before", until) if isinstance(until, datetime) else ""
 
     def _at(self, name: str, moment: datetime) -> Markup:
-        moment = moment.astimezone(UTC)
-        # The script replaces this time with the reader's local time.
-        shown = Markup('<time datetime="{}">{}</time>').format(
-            moment.isoformat(), moment.strftime("%Y-%m-%d %H:%M UTC")
-        )
-        return Markup(str(escape(self.words(name))).replace("{time}", str(shown)))
+        return with_time(self.words(name), moment)
 
     @property
     def url(self) -> str:
@@ -286,10 +329,27 @@ class PageContent:
         """The address of the page in a state that the browser knows of and the server does not."""
         return _address(self._path, self.lang, self._back_to, mark)
 
-    def script(self, client: str, **more: str) -> dict[str, Any]:
+    @property
+    def follows(self) -> bool:
+        """Whether the script follows the state of the queue, so that it joins as soon as that is possible."""
+        return self.state in FOLLOWS
+
+    @property
+    def starts_ms(self) -> int | None:
+        """To when the page counts down, in milliseconds since 1970."""
+        if self.start is not None:
+            return self.start.starts_at
+        return milliseconds(self._opens) if self._opens is not None else None
+
+    def script(self, client: str, start_script: str = "", **more: str) -> dict[str, Any]:
         """The data for the page's script; `more` has what a page in line needs in addition."""
         waits = self.ticket is not None and self.ticket.status is Status.WAITING
         texts = self.words.words(*(LIVE_WORDS if self.live else ("group", "again")))
+        starts = self.start is not None or self._opens is not None or self.follows
+        if starts:
+            texts |= self.words.words(*START_WORDS)
+        if self._has_ended:
+            texts |= {"paused_title": self.words("ended_title"), "paused_text": self.words("ended_text")}
         if self.live and self.walk_in and self._must_stay:
             texts["waiting_text"] = self.words("waiting_stay")
         return {
@@ -307,6 +367,11 @@ class PageContent:
             "ticket": self.ticket if waits else None,
             "status": self.ticket.status if self.ticket is not None else None,
             "texts": texts,
+            "now": self.now,
+            "starts": self.starts_ms,
+            "follows": self.follows,
+            "joins": self._joins_at_once,
+            "start": start_script if starts else "",
             **(more if self.live else {}),
         }
 
@@ -327,63 +392,11 @@ def arrival_url(queue: str, lang: str = "") -> str:
     return _address(f"/arrived/{quote(queue, safe='')}", lang)
 
 
+def draw_url(draw: str, lang: str = "") -> str:
+    """The address of the page about a draw."""
+    return _address(f"/draws/{quote(draw, safe='')}", lang)
+
+
 def _address(path: str, lang: str, back_to: str = "", mark: str = "") -> str:
     query = {name: value for name, value in (("lang", lang), ("return", back_to), (mark, "1" if mark else "")) if value}
     return path + (f"?{urlencode(query)}" if query else "")
-
-
-class FormContent(PageContent):
-    """The form for taking a number, with what has been filled in so far."""
-
-    def __init__(
-        self,
-        queue: str,
-        language: str,
-        settings: QueueSettings,
-        filled: Filled,
-        wrong: dict[str, str],
-        snapshot: QueueSnapshot,
-        *,
-        path: str,
-    ) -> None:
-        super().__init__("form", queue, language, settings, path=path)
-        self.message = settings.message
-        self.crowd = crowd(self.words, settings, snapshot)
-        self.filled = filled
-        self.wrong = wrong
-        self.most = settings.max_party_size
-        self.series = [Series(name, self.words.series(name)) for name in settings.series]
-        self.phone_hint = self.words("form_example", example=phone_example(settings, self.words))
-        self._asks = {
-            "name": settings.ask_name,
-            "phone": settings.ask_phone,
-            "email": settings.ask_email,
-            "party_size": settings.ask_party_size,
-        }
-
-    @property
-    def needs(self) -> str:
-        """The key of the form: without it, a second tap would make a second ticket."""
-        return self.filled.key
-
-    def asks(self, field: str) -> bool:
-        """Whether the form asks for something."""
-        return self._asks[field] is not Ask.NO
-
-    def requires(self, field: str) -> bool:
-        """Whether the form requires something."""
-        return self._asks[field] is Ask.REQUIRED
-
-    @property
-    def first_wrong(self) -> str:
-        """The first field with a mistake, which gets the cursor."""
-        return next((field for field in self._asks if field in self.wrong), "")
-
-
-def crowd(words: Language, settings: QueueSettings, snapshot: QueueSnapshot) -> str:
-    """The number of people waiting, and the estimated wait of someone who joins now."""
-    if not snapshot.waiting:
-        return words("crowd_none")
-    wait = Forecast(settings, snapshot).wait(snapshot.waiting + 1)
-    many = words.count("crowd", snapshot.waiting)
-    return f"{many} · {words.wait((int(wait.low), int(wait.high) + 1))}" if wait else many

@@ -12,6 +12,8 @@ from contextlib import suppress
 from msgspec import UnsetType
 
 from fairline.domain.join_request import JoinRequest
+from fairline.domain.next_start import next_start
+from fairline.domain.opening import Phase
 from fairline.domain.queue import QueueId
 from fairline.domain.queue_settings import QueueSettings, QueueStatus
 from fairline.domain.ticket import LIVE, Reason, Status
@@ -65,9 +67,9 @@ class WaitingPages(Pages):
                 raise refusal
             if unnamed := self._access.unnamed(request, queue, settings):
                 raise unnamed
-            if snapshot.sold_out(settings.stock):
+            if snapshot.sold_out(settings.stock) and not settings.held_back:
                 return await self._draw(request, "sold_out", queue, settings, again=settings.heartbeat_interval_seconds)
-            return await self._draw(request, "joining", queue, settings)
+            return await self._draw(request, "joining", queue, settings, now=snapshot.now)
         except FairlineError as error:
             return await self._access.refuse(request, name, error, settings)
 
@@ -144,14 +146,14 @@ class WaitingPages(Pages):
         if "move" in request.args and ticket_status.status in LIVE and settings.is_walk_in:
             return await self._draw_moving(request, answer, ticket)
         status, again = 200, None
-        if ticket_status.status is Status.WAITING and answer.snapshot.sold_out(settings.stock):
+        sold_out = answer.snapshot.sold_out(settings.stock) and not settings.held_back  # a start may add to the stock
+        if ticket_status.status is Status.WAITING and sold_out:
             # Checking again also counts as the heartbeat of a person in line whose page has nothing more to show.
             state, again = "sold_out", settings.heartbeat_interval_seconds
         elif ticket_status.on_hold:
             state = "on_hold"
         elif ticket_status.status is Status.WAITING:
-            moves = settings.status is QueueStatus.ACTIVE and not settings.stock_unknown
-            state = "waiting" if moves else "paused"
+            state = _waiting_state(settings)
         elif ticket_status.status is Status.EXPIRED:
             state, status = "expired", PROBLEMS["ticket_expired"][0]
             # Staff can undo a no-show or a removal, and the page should show it as soon as they do.
@@ -166,7 +168,16 @@ class WaitingPages(Pages):
         if closed := refused_now(answer.queue, settings, answer.snapshot) if over else None:
             again = again or LONGEST_RETRY_SECONDS
         return await self._draw(
-            request, state, answer.queue, settings, ticket, go_url=go_url, status=status, again=again, closed=closed
+            request,
+            state,
+            answer.queue,
+            settings,
+            ticket,
+            go_url=go_url,
+            status=status,
+            again=again,
+            closed=closed,
+            now=answer.snapshot.now,
         )
 
     async def _draw(
@@ -181,6 +192,7 @@ class WaitingPages(Pages):
         status: int = 200,
         again: float | None = None,
         closed: QueueClosed | None = None,
+        now: int | None = None,
     ) -> Response:
         content = PageContent(
             state,
@@ -193,6 +205,8 @@ class WaitingPages(Pages):
             retry_after=again,
             opens=moment(closed.opens_at) if closed and closed.opens_at else None,
             closed=closed is not None,
+            start=next_start(settings) if settings.held_back else None,
+            now=now,
         )
         return await self._access.drawing.draw(content, status, settings)
 
@@ -226,3 +240,12 @@ class WaitingPages(Pages):
         if answer.ticket_status.status not in (Status.ADMITTED, Status.ACTIVE):
             return ""
         return redirect_url(answer.settings.target_url, self._context.sessions.token(answer), back_to)
+
+
+def _waiting_state(settings: QueueSettings) -> str:
+    """The state of the page of someone who waits."""
+    if settings.status is not QueueStatus.ACTIVE:
+        return "paused"
+    if settings.held_back:
+        return "prequeue" if settings.phase is Phase.PREQUEUE else "drawing"
+    return "paused" if settings.stock_unknown else "waiting"

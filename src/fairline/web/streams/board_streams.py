@@ -20,14 +20,12 @@ from fairline.web.api.boards import Follower
 from fairline.web.context import Context
 from fairline.web.server.http import Connection, Takeover, encode
 from fairline.web.streams.open_streams import (
-    BUFFER_LIMIT,
     HEADERS,
     KEEP_ALIVE_SECONDS,
     LIFE_SECONDS,
     RETRY,
-    RETRY_AFTER_END,
-    SLOW_SECONDS,
     OpenStreams,
+    PublicStream,
     give_up_soon,
 )
 
@@ -45,21 +43,18 @@ IN_ALL = 2000
 ALIVE = b":\nevent: alive\ndata: {}\n\n"
 
 
-class BoardStream:
+class BoardStream(PublicStream):
     """One open stream, for the boards of one queue or several."""
 
-    __slots__ = ("_board_streams", "_connection", "_shown", "_slow_since", "_version", "address", "ends_at")
+    __slots__ = ("_board_streams", "_shown", "_version")
 
     def __init__(
         self, board_streams: BoardStreams, address: str, boards: Sequence[tuple[QueueId, bytes]], version: str
     ) -> None:
-        self.address = address
-        self.ends_at = 0.0
+        super().__init__(address)
         self._board_streams = board_streams
         self._shown = dict(boards)
         self._version = version
-        self._connection: Connection | None = None
-        self._slow_since = 0.0
 
     @property
     def queues(self) -> list[QueueId]:
@@ -80,52 +75,17 @@ class BoardStream:
         self._board_streams.remove(self)
         self._connection = None
 
-    def shutdown(self) -> None:
-        """The server ends, or the stream has reached its age limit: tell the screen when to reconnect, and close."""
-        if self._connection is not None and not self._connection.is_closing():
-            self._connection.write(b"retry: %d\n\n" % random.randint(*RETRY_AFTER_END))
-            self._connection.close()
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
-
     def show(self, queue: QueueId, board: bytes, framed: bytes) -> None:
         """Send the board of a queue, unless this screen shows it already or does not read its data."""
-        if self._shown[queue] != board and self._can_write():
+        if self._shown[queue] != board and self.can_write():
             self._shown[queue] = board
             self.write(framed)
 
     def away(self, queue: QueueId, framed: bytes) -> None:
         """Say once that the board of a queue cannot be read. When it can be again, it is sent, changed or not."""
-        if self._shown[queue] and self._can_write():
+        if self._shown[queue] and self.can_write():
             self._shown[queue] = b""
             self.write(framed)
-
-    def keep_alive(self, now: float) -> None:
-        """Send a keep-alive, so that both sides notice a dead connection; or end a stream that is old enough."""
-        if now >= self.ends_at:
-            self.shutdown()
-        elif self._can_write():
-            self.write(ALIVE)
-
-    def write(self, data: bytes) -> None:
-        """Send bytes."""
-        if self._connection is not None:
-            self._connection.write(data)
-
-    def _can_write(self) -> bool:
-        connection = self._connection
-        if connection is None or connection.is_closing():
-            return False
-        if connection.get_write_buffer_size() <= BUFFER_LIMIT:
-            self._slow_since = 0.0
-            return True
-        self._slow_since = self._slow_since or time.monotonic()
-        if time.monotonic() - self._slow_since > SLOW_SECONDS:
-            connection.abort()
-        return False
 
 
 class BoardStreams:
@@ -202,7 +162,7 @@ class BoardStreams:
             return
         self._alive_at = now + KEEP_ALIVE_SECONDS
         for screen in {screen for screens in self._screens.values() for screen in screens}:
-            screen.keep_alive(now)
+            screen.keep_alive(now, ALIVE)
 
 
 def frame(board: bytes) -> bytes:

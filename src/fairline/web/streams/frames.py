@@ -79,15 +79,15 @@ def _rest(answer: StatusAnswer) -> int:
         ticket_status.deadline if ticket_status.status is Status.ADMITTED else None,
         answer.wait_changed,
         settings.phase,
-        settings.held_back and _start(settings),
+        _start_of(settings),
     )
     return _checksum(fields)
 
 
-def _start(settings: QueueSettings) -> object:
-    """What people in a pre-queue are shown of its opening."""
-    opening = current_opening(settings)
-    return opening and (opening.starts_ms, opening.closes_ms, opening.draw)
+def _start_of(settings: QueueSettings) -> tuple[int, int] | None:
+    """The times that everybody waits for in a pre-queue."""
+    opening = current_opening(settings) if settings.held_back else None
+    return (opening.starts_ms, opening.closes_ms) if opening else None
 
 
 @lru_cache(maxsize=1024)

@@ -19,13 +19,12 @@ import structlog
 
 from fairline.domain.events import Event, EventType
 from fairline.domain.queue import QueueId
-from fairline.domain.queue_settings import QueueSettings
 from fairline.errors import FairlineError, QueueNotFound, StoreError, TooManyStreams
 from fairline.service.answers import StatusAnswer
-from fairline.web.api.wire import moment
 from fairline.web.context import Context
-from fairline.web.server.http import NO_STORE, Request, Response, Sent, Takeover, encode
+from fairline.web.server.http import NO_STORE, Request, Response, Sent, Takeover
 from fairline.web.streams.frames import Frames
+from fairline.web.streams.hub_state import ALIVE_SECONDS, QueueState, until_next_heartbeat, until_return
 from fairline.web.streams.open_streams import (
     BUFFER_LIMIT,
     HEADERS,
@@ -54,8 +53,6 @@ EVENTS_AT_ONCE = 500
 ALIVE = b":\nevent: alive\ndata: %s\n\n"
 #: Sent instead while the store does not answer, so that no page says that it is up to date meanwhile.
 AWAY = b":\nevent: away\ndata: {}\n\n"
-#: Seconds between two of these events. A page that has heard none for 5 s says that it has lost the connection.
-ALIVE_SECONDS = 4.0
 #: Seconds after which a store that has not answered counts as away.
 AWAY_SECONDS = 3.0
 
@@ -91,7 +88,7 @@ class Hub:
         self._on_pushed = on_pushed
         self.loop = asyncio.get_running_loop()
         self._streams: dict[QueueId, dict[int, list[TicketStream]]] = {}
-        self._queues: dict[QueueId, _QueueState] = {}
+        self._queues: dict[QueueId, QueueState] = {}
         self._open = OpenStreams(context.settings.streams_per_address, on_count=on_streams)
 
     @property
@@ -168,7 +165,7 @@ class Hub:
     async def _update(self, queue: QueueId) -> None:
         state = self._queues.get(queue)
         if state is None:
-            state = _QueueState(await self.context.service.last_event(queue), self.loop.time())
+            state = QueueState(await self.context.service.last_event(queue), self.loop.time())
             if queue not in self._streams:
                 return  # the last stream was closed meanwhile
             self._queues[queue] = state
@@ -182,7 +179,7 @@ class Hub:
             state.heartbeat_at = now + (until_next_heartbeat(last.settings) if last else REFRESH_SECONDS)
             state.return_at = now + (until_return(last.settings) if last else REFRESH_SECONDS)
             if last:
-                state.heard(last)
+                state.heard(last, self.loop.time())
         elif state.moved and now - state.refreshed_at >= REFRESH_SECONDS:
             await self._push(queue, self._numbers(queue), state.moved_at)
             state.refreshed(now)
@@ -191,7 +188,7 @@ class Hub:
         state.asked_at = math.inf
         if state.away or self.loop.time() >= state.alive_at:
             state.away = False
-            await self._keep_alive(queue, state, ALIVE % state.alive)
+            await self._keep_alive(queue, state, ALIVE % state.alive(self.loop.time()))
 
     async def _check_store(self, queue: QueueId) -> None:
         """Tell the streams of a queue if the store has not answered for too long."""
@@ -199,12 +196,12 @@ class Hub:
         if state is not None and not state.away and self.loop.time() - state.asked_at > AWAY_SECONDS:
             await self._say_away(queue, state)
 
-    async def _say_away(self, queue: QueueId, state: _QueueState) -> None:
+    async def _say_away(self, queue: QueueId, state: QueueState) -> None:
         if not state.away or self.loop.time() >= state.alive_at:
             state.away = True
             await self._keep_alive(queue, state, AWAY)
 
-    async def _bring_back(self, queue: QueueId, state: _QueueState) -> None:
+    async def _bring_back(self, queue: QueueId, state: QueueState) -> None:
         """Tickets whose page was closed, but which have an open stream: another page is open. When a page is closed,
         one worker receives that, and the one that has the stream may notice a moment later that it ended. So a ticket
         is brought back only if its stream is still there a while after it was seen leaving."""
@@ -213,7 +210,7 @@ class Hub:
         await self._push(queue, back, read=partial(self.context.service.stream_heartbeats, still_open=True))
         state.leaving.clear()
 
-    async def _read_events(self, queue: QueueId, state: _QueueState) -> None:
+    async def _read_events(self, queue: QueueId, state: QueueState) -> None:
         """Read new events and push at once to the tickets they concern. If the store becomes unavailable in between,
         the same events are read again later."""
         events = await self.context.service.events(queue, state.after, EVENTS_AT_ONCE)
@@ -282,7 +279,7 @@ class Hub:
                     turn_ends = monotonic() + TURN_SECONDS
         return last
 
-    async def _keep_alive(self, queue: QueueId, state: _QueueState, alive: bytes) -> None:
+    async def _keep_alive(self, queue: QueueId, state: QueueState, alive: bytes) -> None:
         """Send a keep-alive on every stream, so that both sides notice a dead connection; and end streams that are old
         enough."""
         now = self.loop.time()
@@ -308,81 +305,8 @@ class Hub:
         self._queues.pop(queue, None)
 
 
-class _QueueState:
-    """What the loop remembers about a queue that has streams here."""
-
-    __slots__ = (
-        "after",
-        "alive_at",
-        "asked_at",
-        "away",
-        "heartbeat_at",
-        "held_until",
-        "leaving",
-        "moved",
-        "moved_at",
-        "refreshed_at",
-        "return_at",
-        "waiting",
-    )
-
-    def __init__(self, after: str, now: float) -> None:
-        self.after = after
-        """The id of the last event that was read."""
-        self.moved = True
-        """Whether the line has moved since all tickets were last refreshed."""
-        self.moved_at = 0
-        """When the line first moved since then, by the store's clock."""
-        self.refreshed_at = 0.0
-        """When all tickets were last refreshed, by our own clock."""
-        self.heartbeat_at = now
-        """When the next heartbeat of all tickets is due."""
-        self.leaving: set[int] = set()
-        """Tickets whose page was closed, while they have a stream here."""
-        self.return_at = now
-        """When those that still have a stream are brought back."""
-        self.alive_at = now + ALIVE_SECONDS
-        """When the next keep-alive is due."""
-        self.asked_at = math.inf
-        """Since when the store is asked; infinite while it is not."""
-        self.away = False
-        """Whether the streams were told that the store does not answer."""
-        self.waiting = 0
-        """How many people wait, as last read."""
-        self.held_until: int | None = None
-        """Until when the last heartbeat keeps the places of open streams, by the store's clock."""
-
-    def heard(self, last: StatusAnswer) -> None:
-        """All streams have given a heartbeat; `last` is one of the answers."""
-        settings, snapshot = last.settings, last.snapshot
-        self.waiting = snapshot.waiting
-        seconds = settings.heartbeat_timeout_seconds and settings.heartbeat_timeout_seconds + settings.grace_seconds
-        self.held_until = snapshot.now + round(seconds * 1000) if seconds else None
-
-    @property
-    def alive(self) -> bytes:
-        """The data of an `alive` event."""
-        held = {"held_until": moment(self.held_until)} if self.held_until else {}
-        return encode({"queue_length": self.waiting, **held})
-
-    def refreshed(self, now: float) -> None:
-        """All streams have received their status of this moment."""
-        self.moved_at, self.moved, self.refreshed_at = 0, False, now
-
-
 def _forget(under_way: dict[QueueId, asyncio.Task[None]], queue: QueueId, _task: asyncio.Task[None]) -> None:
     del under_way[queue]
-
-
-def until_next_heartbeat(settings: QueueSettings) -> float:
-    """Seconds between two heartbeats of tickets with an open stream. At most half the grace, and then `until_return`:
-    somebody who closes one of two pages, or reloads one, must be back before the grace is over."""
-    return min(settings.heartbeat_interval_seconds, max(1.0, settings.grace_seconds / 2))
-
-
-def until_return(settings: QueueSettings) -> float:
-    """Seconds after which somebody who was seen leaving and still has a stream is brought back."""
-    return min(1.0, settings.grace_seconds / 4)
 
 
 def _moves(event: Event) -> bool:

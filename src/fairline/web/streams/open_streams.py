@@ -4,7 +4,9 @@ slow, and how many one address may have, since each stream costs memory while it
 from __future__ import annotations
 
 import contextlib
+import random
 import socket
+import time
 from collections import Counter
 from collections.abc import Callable
 
@@ -28,6 +30,54 @@ HEADERS = (
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
 )
+
+
+class PublicStream:
+    """One open stream that needs no token: of a screen, or of a page that waits for a start."""
+
+    __slots__ = ("_connection", "_slow_since", "address", "ends_at")
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.ends_at = 0.0
+        self._connection: Connection | None = None
+        self._slow_since = 0.0
+
+    def shutdown(self) -> None:
+        """The server ends, or the stream has reached its age limit: tell the client when to reconnect, and close."""
+        if self._connection is not None and not self._connection.is_closing():
+            self._connection.write(b"retry: %d\n\n" % random.randint(*RETRY_AFTER_END))
+            self._connection.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def keep_alive(self, now: float, alive: bytes) -> None:
+        """Send a keep-alive, so that both sides notice a dead connection; or end a stream that is old enough."""
+        if now >= self.ends_at:
+            self.shutdown()
+        elif self.can_write():
+            self.write(alive)
+
+    def write(self, data: bytes) -> None:
+        """Send bytes."""
+        if self._connection is not None:
+            self._connection.write(data)
+
+    def can_write(self) -> bool:
+        """Whether the client reads what it is sent. A connection that is not read for too long is ended."""
+        connection = self._connection
+        if connection is None or connection.is_closing():
+            return False
+        if connection.get_write_buffer_size() <= BUFFER_LIMIT:
+            self._slow_since = 0.0
+            return True
+        self._slow_since = self._slow_since or time.monotonic()
+        if time.monotonic() - self._slow_since > SLOW_SECONDS:
+            connection.abort()
+        return False
 
 
 class OpenStreams:

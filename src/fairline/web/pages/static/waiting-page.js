@@ -38,26 +38,23 @@ export function localise() {
       minute: "2-digit",
       timeZoneName: "short",
     };
-    time.textContent = time.closest("[data-opens]")
+    time.textContent = time.closest("[data-opens], [data-day]")
       ? new Intl.DateTimeFormat(timeLocale(data.lang), form).format(moment)
       : clock(moment);
   }
 }
 
-const spans = new Intl.RelativeTimeFormat(timeLocale(data.lang), { numeric: "always" });
-
-/** Count down to when something opens, in words such as "in 2 hours". */
-export function countDown() {
-  for (const time of document.querySelectorAll("[data-opens] time")) {
-    const seconds = Math.max(0, Math.round((new Date(time.dateTime) - Date.now()) / 1000));
-    const [unit, length] = [
-      ["day", 86_400],
-      ["hour", 3600],
-      ["minute", 60],
-      ["second", 1],
-    ].find(([, size]) => seconds >= 2 * size) ?? ["second", 1];
-    say("countdown", spans.format(Math.floor(seconds / length), unit));
-  }
+/** Say a text with a time in the place of `{time}`; with the day and the time zone, if `day`. */
+export function sayAt(name, text, moment, day = false) {
+  if (!text.includes("{time}")) return say(name, text); // an operator's own text need not have one
+  each(name, (it) => {
+    const [first, last] = text.split("{time}"),
+      time = document.createElement("time");
+    time.dateTime = new Date(moment).toISOString();
+    if (day) time.dataset.day = "";
+    it.replaceChildren(first, time, last);
+  });
+  localise();
 }
 
 let looksAt = 0;

@@ -3,7 +3,7 @@
  */
 
 import { fill } from "./format.js";
-import { all, data, each, later, localise, page, say, show, texts } from "./waiting-page.js";
+import { all, data, later, page, say, sayAt, show, texts } from "./waiting-page.js";
 
 /** The address to go to: the page that the person asked for before the line. It is always on the destination site. */
 export function destination(url) {
@@ -28,14 +28,8 @@ export function called(answer) {
   say("desk", where);
   document.title = `★ ${texts.admitted_title} · ${where}`;
   const until = answer.claim_before ?? "";
-  each("go-before", (it) => {
-    if (!until) return it.replaceChildren();
-    const [first, last] = texts.go_before.split("{time}"),
-      time = document.createElement("time");
-    time.dateTime = until;
-    it.replaceChildren(first ?? "", time, last ?? "");
-  });
-  localise();
+  if (until) sayAt("go-before", texts.go_before, until);
+  else say("go-before", "");
   if (where !== desk) ring();
   desk = where;
 }

@@ -8,7 +8,6 @@ import {
   all,
   clock,
   count,
-  countDown,
   data,
   drawLooks,
   each,
@@ -57,17 +56,24 @@ const GREW = { others_went_ahead: "grew_priority", desk_closed: "grew_desk" };
 export { behind, noWait, number, wait };
 
 let lastState = page.dataset.state;
+/** What a page says before a start, where one is planned. */
+let start;
 
 function drawLine(answer) {
+  const held = answer.phase === "prequeue" || answer.phase === "drawing",
+    closed = lastAnswer?.phase === "open" && !answer.phase && answer.queue_status === "maintenance";
   lastAnswer = answer;
-  if (answer.sold_out) return reload();
-  const paused = answer.queue_status !== "active" || answer.stock_unknown;
-  const state = answer.on_hold ? "on_hold" : paused ? "paused" : "waiting";
+  // The server draws the page of a pre-queue that has opened meanwhile, and that of an opening that has ended.
+  if (closed || (held && !start)) return later(2 * Math.random(), reload);
+  if (answer.sold_out && !held) return reload();
+  const paused = answer.queue_status !== "active" || (answer.stock_unknown && !held);
+  const state = answer.on_hold ? "on_hold" : paused ? "paused" : held ? answer.phase : "waiting";
   page.dataset.state = state;
+  if (start?.drawBefore(answer, state)) return drawHeldBack(answer, state);
   say("title", !paused && answer.position === 1 ? texts.next : texts[`${state}_title`]);
   say("text", texts[`${state}_text`]);
   if (state !== lastState && lastState !== "joining")
-    say("announce", `${texts[`${state}_title`]}. ${texts[`${state}_text`]}`);
+    say("announce", `${texts[`${state}_title`]}. ${texts[`${state}_text`]} ${start?.drawn(answer) ?? ""}`);
   drawLooks(0);
   for (const name of ["dots", "turn"]) show(name, false);
   show("line");
@@ -81,7 +87,7 @@ function drawLine(answer) {
   }
   lastState = state;
   uncalled();
-  if (answer.on_hold) return drawOnHold();
+  if (answer.on_hold || !answer.position) return drawOnHold(state);
   say("position", number(answer.position));
   for (const field of document.querySelectorAll('input[name="position"]')) field.value = answer.position;
   each("position", (it) => it.classList.toggle("long", answer.position > 9999));
@@ -99,10 +105,23 @@ function drawLine(answer) {
 }
 
 /** On hold: there is no position and no wait to show. */
-function drawOnHold() {
+function drawOnHold(state) {
   if (!data.walk_in) show("place", false);
   forgetEstimate();
-  document.title = `${texts.on_hold_title} · ${data.name}`;
+  document.title = `${texts[`${state}_title`]} · ${data.name}`;
+}
+
+/** Before the start: there is a place, and no position. */
+function drawHeldBack(answer, state) {
+  for (const name of ["dots", "turn", "note", "step-back"]) show(name, false);
+  show("place", !!data.walk_in);
+  show("line");
+  show("tools");
+  say("label", answer.label);
+  lastState = state;
+  forgetEstimate();
+  welcome(answer);
+  heed(answer);
 }
 
 /** Show the progress since the person joined. The first position is stored together with the ticket it belongs to. */
@@ -262,6 +281,7 @@ function followOut(tries) {
 // Starting
 
 async function waitInLine() {
+  if (data.start) start = await import(data.start);
   const { WaitingRoomClient } = await import(data.client);
   const client = new WaitingRoomClient({
     queue: data.queue,
@@ -276,7 +296,8 @@ async function waitInLine() {
       else if (page.dataset.state !== "admitted") reload();
     },
     onRecalled: ring,
-    onState: ({ status }) => {
+    onState: ({ status, now }) => {
+      if (now) start?.heard(now);
       if (["active", "completed"].includes(status) && status !== data.status) reload();
     },
     onExpired: (reason) => (reason === "left" ? followOut(20) : reload()),
@@ -334,12 +355,11 @@ function checkAgain(seconds) {
 }
 
 localise();
-countDown();
-if (document.querySelector("[data-opens]")) setInterval(countDown, 1000);
 const going = document.querySelector('[data-do="go"][href]');
 if (data.state === "admitted" && going) depart(going.href);
 else if (data.client) waitInLine();
-else if (data.retry) {
+else if (data.start) import(data.start).then(({ follow }) => follow());
+if (data.retry && !data.client && !data.follows) {
   checkAgain(data.retry);
   if (all("again").length) {
     setInterval(drawLooks, 1000);
