@@ -67,6 +67,25 @@ def telling(venue: Venue, someone: Person, lang: str) -> Page:
     return page
 
 
+def moving(venue: Venue, someone: Person, lang: str) -> Page:
+    page = waiting(venue, someone, lang)
+    page.locator("a[href*=move]").click()
+    page.wait_for_selector("html[data-state=moving]")
+    return page
+
+
+def move(venue: Venue, someone: Person, lang: str) -> Page:
+    return someone.tab(f"{venue.server.base_url}/join/{venue.queue().name}/move?lang={lang}")
+
+
+def moved(venue: Venue, someone: Person, lang: str) -> Page:
+    queue, page = _waiting(venue, someone, lang)
+    answer = page.evaluate(f"fetch('/api/v1/move?queue={queue.name}', {{method: 'POST'}}).then((it) => it.json())")
+    venue.http.post(f"{venue.server.base_url}/api/v1/moved", json={"code": answer["code"], "client_id": "another"})
+    page.wait_for_selector("html[data-state=moved]")
+    return page
+
+
 def leaving(venue: Venue, someone: Person, lang: str) -> Page:
     page = _at(venue.queue(grace_seconds=600), someone, lang)
     shows(page, "position").to_have_text("1")
@@ -184,6 +203,9 @@ SCENES: dict[str, Callable[[Venue, Person, str], Page]] = {
     "on_hold": on_hold,
     "offline": offline,
     "telling": telling,
+    "moving": moving,
+    "move": move,
+    "moved": moved,
     "leaving": leaving,
     "limited": limited,
     "elsewhere": elsewhere,

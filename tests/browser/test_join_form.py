@@ -242,7 +242,9 @@ def test_a_number_goes_on_on_another_phone(venue: Venue, come: NewPerson) -> Non
     expect(there.get_by_alt_text("QR code with the link")).to_be_visible()
 
 
-def test_a_link_opened_again_shows_the_number_and_one_without_its_code_the_form(venue: Venue, come: NewPerson) -> None:
+def test_a_link_opened_again_shows_the_number_and_one_without_its_code_leads_to_the_form(
+    venue: Venue, come: NewPerson
+) -> None:
     queue = walk_in(venue)
     old, new, stranger = come(), come(), come()
     page = take_number(queue, old)
@@ -259,6 +261,7 @@ def test_a_link_opened_again_shows_the_number_and_one_without_its_code_the_form(
     other.goto(link)
     expect(other.get_by_role("button", name="Show my number here")).to_be_visible()
     passer_by = come().tab(link.partition("#")[0])
+    passer_by.get_by_role("link", name="Take a number").click()
     expect(passer_by.get_by_role("heading", name="Take a number")).to_be_visible()
 
 

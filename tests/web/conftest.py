@@ -15,6 +15,7 @@ from tests.web.walk_in import WalkIn
 ON_EVERY_STORE = {
     "test_board",
     "test_walk_in_page",
+    "test_moving",
     "test_join_form",
     "test_kiosk",
     "test_recreated",

@@ -245,6 +245,8 @@ class Keyring:
         #: From this, the key by which push services know this server. A rotation does not change it: every subscription
         #: is bound to it.
         self.push_seed = self._derive("push", 0)
+        #: The key of codes that people type (see typed_code.py). They live for minutes, so no rotation has to end them.
+        self.typed_key = self._derive("typed", 0)
         self.turn_to(generation)
 
     def turn_to(self, generation: int) -> None:

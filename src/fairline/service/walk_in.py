@@ -4,6 +4,7 @@ to another device, and desks."""
 from __future__ import annotations
 
 import asyncio
+import hmac
 import math
 import time
 from collections.abc import Sequence
@@ -18,13 +19,24 @@ from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import LIVE, Action, Status, Ticket, TicketStatus, Went, goes_to
 from fairline.domain.tokens import MoveClaims
-from fairline.errors import HolderInLine, InvalidRequest, TicketNotFound, TransitionRefused
+from fairline.domain.typed_code import read_typed, typed_code
+from fairline.errors import (
+    HolderInLine,
+    InvalidRequest,
+    RateLimited,
+    TicketNotFound,
+    TokenInvalid,
+    TransitionRefused,
+)
 from fairline.service.answers import JoinAnswer, printed_label
 from fairline.service.fairline import Fairline
 from fairline.store import DeskHour, DeskState, DeskTallies, DeskTotals, Joined
 
 #: How long a link to another device is valid.
 MOVE_SECONDS = 600
+#: How often codes may be typed at one address in an hour, for a queue: a stranger must not find one by trying.
+MOST_TYPED = 60
+HOUR_SECONDS = 3600.0
 
 
 def move_path(queue: QueueId, code: str) -> str:
@@ -152,6 +164,30 @@ class WalkIn:
                 expires=int(time.time()) + seconds,
             )
         )
+
+    def typed_code(self, queue: QueueId, ticket_status: TicketStatus) -> str:
+        """A code that can be typed on the other device. It works once, for ten minutes to twenty."""
+        return self._typed_code(queue, ticket_status, int(time.time() // MOVE_SECONDS))
+
+    def _typed_code(self, queue: QueueId, ticket: TicketStatus, period: int) -> str:
+        key = self._service.keyring.typed_key
+        return typed_code(key, queue, ticket.number, ticket.joined, ticket.moved, period)
+
+    async def code_of_typed(self, queue: QueueId, text: str, address: str | None) -> str:
+        """The code of the link, for a code that somebody typed at a network address; TokenInvalid if it is wrong."""
+        typed = read_typed(text)
+        if typed is None:
+            raise TokenInvalid("it is no code")
+        who = self._service.identity.digest("typed", address or "").hex()
+        if wait := await self._store.limit(queue, who, "typed", MOST_TYPED, HOUR_SECONDS):
+            raise RateLimited("address", wait)
+        number, code = typed
+        ticket = await self._service.ticket(queue, number)
+        period = int(time.time() // MOVE_SECONDS)
+        codes = [self._typed_code(queue, ticket, each) for each in (period, period - 1)]
+        if not any(hmac.compare_digest(code, each) for each in codes):
+            raise TokenInvalid("the code is wrong, or no longer works")
+        return self.move_code(queue, ticket)
 
     async def moved(self, code: str, client_id: str) -> JoinAnswer:
         """Move a ticket to the device that has the code. From then on, this device holds the ticket and the previous

@@ -120,7 +120,7 @@ def test_the_way_to_take_a_number_along_is_no_dead_end_without_a_code(walk_in: W
     send(me, queue, form_of(me, queue))
     assert me.post(f"/join/{queue}/move").headers["location"] == f"/q/{queue}"
     assert f'data-else="/q/{queue}?lang=en"' in me.get(f"/join/{queue}/move").text
-    assert f'data-else="/join/{queue}?lang=en"' in stranger.get(f"/join/{queue}/move").text
+    assert f'href="/join/{queue}?lang=en">Take a number</a>' in stranger.get(f"/join/{queue}/move").text
     assert stranger.post(f"/join/{queue}/move").headers["x-fairline-state"] == "move_over"
 
 

@@ -13,6 +13,7 @@ from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import LIVE, TicketStatus
 from fairline.domain.tokens import MoveClaims
+from fairline.domain.typed_code import read_typed
 from fairline.errors import (
     AlreadyInLine,
     FairlineError,
@@ -183,7 +184,8 @@ class JoinPages(Pages):
 
     async def show_move(self, request: Request) -> Response:
         """The page that the code of a move leads to. The number moves at a press, since link previews open links too.
-        The code stays in the browser: its script checks whether the number is here already, or the code is missing."""
+        The code stays in the browser: its script checks whether the number is here already. Where there is no code in
+        the address, or no script that could read it, the code can be typed."""
         name = request.params["queue"]
         try:
             queue = named_queue(name)
@@ -205,6 +207,8 @@ class JoinPages(Pages):
             if has := await self._moved_before(request, queue, code):
                 return self._to_ticket(request, has)
             try:
+                if "." not in code:  # not that of a link
+                    code = await self._walk_in.code_of_typed(queue, code, self._context.proxies.address(request))
                 welcome: JoinAnswer = await self._walk_in.moved(code, visitor)
             except AlreadyInLine:
                 return await self._draw_move(request, queue, settings, "move_taken", status=409)
@@ -219,6 +223,9 @@ class JoinPages(Pages):
         has to move. Without a code, the queue if the browser has a number there."""
         if not code:
             return queue if await self._number_here(request, queue) else None
+        if typed := read_typed(code):
+            here = await self._number_here(request, queue)
+            return queue if here.partition(".")[0] == str(typed[0]) else None
         try:
             claims = self._service.keyring.moves.check(code, 0)  # accepts an expired code too
         except TokenError:

@@ -73,6 +73,7 @@ class PageContent:
         closed: bool = False,
         path: str = "",
         link: str = "",
+        typed: str = "",
         here: str = "",
     ) -> None:
         settings = settings or QueueSettings()
@@ -86,6 +87,7 @@ class PageContent:
         self.logo = settings.logo
         self.go_url = go_url
         self.link = link
+        self.typed = typed
         self.here = here
         self._back_to = back_to
         self._path = path or f"/q/{quote(queue, safe='')}"
@@ -255,7 +257,17 @@ class PageContent:
     @property
     def move_url(self) -> str:
         """The address of the page with the code that moves the number to another device."""
-        return f"{self.ticket_url}&move=1"
+        return self._marked("move")
+
+    @property
+    def typed_at(self) -> str:
+        """The address at which the code can be typed, as it is read aloud."""
+        return self.link.partition("#")[0].partition("://")[2]
+
+    @property
+    def first_url(self) -> str:
+        """Where someone without a place takes one."""
+        return self.form_url if self.walk_in else self.ticket_url
 
     @property
     def form_url(self) -> str:

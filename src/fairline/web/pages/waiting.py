@@ -143,7 +143,8 @@ class WaitingPages(Pages):
     async def _draw_ticket(self, request: Request, answer: StatusAnswer) -> Response:
         ticket_status, settings = answer.ticket_status, answer.settings
         ticket = self._context.answers.ticket(answer)
-        if "move" in request.args and ticket_status.status in LIVE and settings.is_walk_in:
+        movable = LIVE if settings.is_walk_in else (Status.WAITING,)  # who is let in goes to the site with this browser
+        if "move" in request.args and ticket_status.status in movable:
             return await self._draw_moving(request, answer, ticket)
         status, again = 200, None
         sold_out = answer.snapshot.sold_out(settings.stock) and not settings.held_back  # a start may add to the stock
@@ -226,7 +227,15 @@ class WaitingPages(Pages):
         code = self._walk_in.move_code(answer.queue, answer.ticket_status)
         link = f"{self._access.join_url(request, answer.queue)}/move#{code}"
         content = PageContent(
-            "moving", answer.queue, preferred(request), answer.settings, ticket, retry_after=SOON_SECONDS, link=link
+            "moving",
+            answer.queue,
+            preferred(request),
+            answer.settings,
+            ticket,
+            retry_after=SOON_SECONDS,
+            back_to=back_to(request),
+            link=link,
+            typed=self._walk_in.typed_code(answer.queue, answer.ticket_status),
         )
         return await self._access.drawing.draw(content, 200, answer.settings)
 

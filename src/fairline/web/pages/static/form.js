@@ -1,6 +1,6 @@
 /**
  * The form for taking a number, and the page that moves one to another phone. Both work without this script, except
- * that only a script can read the code of a move from the address. The script sends each tap once, and again if the
+ * that only a script can read the code of a move from the address: without it, a code is typed. The script sends each tap once, and again if the
  * network fails: always with the key of the form, so that it makes only one ticket.
  */
 
@@ -106,8 +106,9 @@ for (const form of document.querySelectorAll('form[data-do="move"]')) {
   const code = location.hash.slice(1) || history.state?.code || "",
     { here } = form.dataset;
   history.replaceState({ code }, "", location.pathname + location.search);
-  // Without a code, or if this phone has the number already, there is nothing to move.
-  if (!code || (here && numberOf(code) === here)) location.replace(form.dataset.else);
+  // If this phone has the number already, there is nothing to move.
+  if (here && (!code || numberOf(code) === here)) location.replace(form.dataset.else);
   form.elements.code.value = code;
-  form.hidden = !code;
+  for (const it of form.querySelectorAll('[data-show="typed"]')) it.hidden = !!code;
+  form.hidden = !code && !!here;
 }
