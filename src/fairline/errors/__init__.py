@@ -23,6 +23,7 @@
     │   ├── QueueHeldBack
     │   ├── OpeningOverlaps
     │   ├── TooManyOpenings
+    │   ├── RehearsalRunning
     │   ├── AtCapacity                      (a retry may help)
     │   ├── AlreadyInLine
     │   │   └── HolderInLine
@@ -102,6 +103,7 @@ from fairline.errors.queues import (
     QueueMaintenance,
     QueueNotFound,
     QueuePaused,
+    RehearsalRunning,
     RevisionNotFound,
     SettingsChanged,
     TooManyOpenings,
@@ -171,6 +173,7 @@ __all__ = [
     "QueuePaused",
     "RateLimited",
     "Refused",
+    "RehearsalRunning",
     "RevisionNotFound",
     "ServerRefused",
     "ServerUnreachable",

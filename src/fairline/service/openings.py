@@ -62,9 +62,16 @@ class Openings:
 
     async def delete(self, queue: QueueId, opening: str, version: int | None = None, by: str = "") -> Configured:
         """Delete an opening. One that is in progress is over: the settings from before it are in force again."""
-        return await self._service.change(
-            queue, lambda present: without(present, _named(queue, present, opening)), version, by
-        )
+        deleted: list[Opening] = []
+
+        def change(present: QueueSettings) -> QueueSettings:
+            deleted[:] = [_named(queue, present, opening)]
+            return without(present, *deleted)
+
+        configured = await self._service.change(queue, change, version, by)
+        if deleted[0].state is OpeningState.SCHEDULED:  # nothing of it was published: only a rehearsal may be kept
+            await self._service.store.forget_draws(queue, [opening])
+        return configured
 
     async def preview(self, queue: QueueId, opening: str) -> QueueSettings:
         """Return the settings of the queue as they will be while an opening is in progress."""
