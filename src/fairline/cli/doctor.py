@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import resource
 import stat
 import time
 from collections.abc import Iterator
@@ -39,9 +38,8 @@ from fairline.settings import (
     unknown_variables,
 )
 from fairline.store import EMBEDDED, check_folder, embedded_server, open_store, store_left_behind
+from fairline.store.machine import FILES_WANTED, open_files
 
-#: A worker holds one open stream for each person who waits, and each stream needs a file descriptor.
-FILES_WANTED = 20_000
 SKEW_SECONDS = 2.0
 MARKS = {"ok": "[green]ok[/]", "warn": "[yellow]warn[/]", "bad": "[red]fix[/]"}
 
@@ -86,7 +84,7 @@ def doctor(
 
 
 def _machine(settings: ServerSettings) -> Iterator[Finding]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = open_files()
     if soft >= FILES_WANTED:
         yield Finding("open files", "ok", f"{soft:,} per process")
     else:

@@ -24,6 +24,7 @@
     │   ├── OpeningOverlaps
     │   ├── TooManyOpenings
     │   ├── DrawUnderWay                    (a retry helps)
+    │   ├── RehearsalRunning
     │   ├── AtCapacity                      (a retry may help)
     │   ├── AlreadyInLine
     │   │   └── HolderInLine
@@ -105,6 +106,7 @@ from fairline.errors.queues import (
     QueueMaintenance,
     QueueNotFound,
     QueuePaused,
+    RehearsalRunning,
     RevisionNotFound,
     SettingsChanged,
     TooManyOpenings,
@@ -175,6 +177,7 @@ __all__ = [
     "QueuePaused",
     "RateLimited",
     "Refused",
+    "RehearsalRunning",
     "RevisionNotFound",
     "ServerRefused",
     "ServerUnreachable",

@@ -149,6 +149,15 @@ class TooManyOpenings(Refused):
         super().__init__(f"A queue has at most {most} openings that have not ended. Delete some first.")
 
 
+class RehearsalRunning(Refused):
+    """Another opening is being rehearsed on this server."""
+
+    code = "rehearsal_running"
+
+    def __init__(self) -> None:
+        super().__init__("Another rehearsal is running. Wait until it is over: it takes less than a minute.")
+
+
 class DrawNotFound(NotFound):
     """There is no such draw, or this ticket was not in it."""
 

@@ -13,6 +13,7 @@ import structlog
 
 from fairline.domain.events import Event, EventType
 from fairline.domain.queue import QueueId
+from fairline.domain.rehearsal import rehearsed_at
 from fairline.errors import QueueNotFound, StoreError
 from fairline.keeper import mail, push, webhooks
 from fairline.keeper.delivery import ROUND_SECONDS, Channel, DeliveryWorker, Outcome, RetryPolicy
@@ -136,7 +137,8 @@ class Dispatch:
             return None
 
         newest = await self._store.newest_events()
-        wanted = [each for each in newest.items() if any(box.covers(each[0]) for box in self._boxes)]
+        real = [each for each in newest.items() if rehearsed_at(each[0]) is None]
+        wanted = [each for each in real if any(box.covers(each[0]) for box in self._boxes)]
         failed = [error for error in await asyncio.gather(*(taken(*each) for each in wanted)) if error]
         if failed:
             raise failed[0]

@@ -14,11 +14,13 @@ import random
 import socket
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 
 import structlog
 
 from fairline.domain.queue import QueueId
+from fairline.domain.rehearsal import LEFT_OVER_MS, rehearsed_at
 from fairline.errors import QueueNotFound, StoreError
 from fairline.keeper.drawing import Beacon, Drawing
 from fairline.keeper.idle_queues import IdleQueues
@@ -117,9 +119,20 @@ class Keeper:
         newest = await self._store.newest_events()
         self._stalled = self._follows_web and await self._web_is_away()
         await self._store.registry.mark_alive("keeper", process_name())
+        await self._wipe_rehearsals(newest)
         await self._each(self._sweep, newest)
         await self._each(partial(self._check_day_and_transfers, newest), self._settled.round(newest))
         self.swept_at = time.monotonic()
+
+    async def _wipe_rehearsals(self, queues: Iterable[QueueId]) -> None:
+        """Delete the queues of rehearsals that nobody has ended, because their server died."""
+        begun = {queue: at for queue in queues if (at := rehearsed_at(queue)) is not None}
+        now = await self._store.time() if begun else 0
+        for queue, at in begun.items():
+            if now - at > LEFT_OVER_MS:
+                with suppress(QueueNotFound):
+                    await self._store.delete(queue)
+                    log.info("rehearsal.wiped", queue=queue)
 
     async def _web_is_away(self) -> bool:
         """Whether no web worker is running anywhere, so that nobody who waits can send a heartbeat."""

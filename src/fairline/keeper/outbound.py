@@ -101,6 +101,26 @@ async def send(
     return answer_reader.answer()
 
 
+async def certificate_ends(url: str, *, seconds: float, private: bool) -> int:
+    """When the certificate of an https address ends, in seconds since 1970, or ServiceFailed. A certificate that is not
+    valid for the address is a failure."""
+    target = _parsed(url)
+    try:
+        async with asyncio.timeout(seconds):
+            _, writer = await _connect(target, await _look_up(target, private), None)
+            certificate = writer.get_extra_info("peercert")
+            writer.transport.abort()
+    except TimeoutError:
+        raise ServiceFailed(f"no answer within {seconds:g} s") from None
+    except ssl.SSLError as error:
+        raise ServiceFailed(f"no secure connection: {error.reason or type(error).__name__}") from None
+    except OSError as error:
+        raise ServiceFailed(f"no connection: {error.strerror or type(error).__name__}") from None
+    if not certificate:
+        raise ServiceFailed("the address is not https")
+    return int(ssl.cert_time_to_seconds(certificate["notAfter"]))
+
+
 def check_literal(url: str, private: bool) -> None:
     """Refuse a URL whose host is a private address. A host name is looked up and checked when it is called."""
     host = urlsplit(url).hostname or ""

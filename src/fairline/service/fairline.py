@@ -21,6 +21,7 @@ from fairline.domain.opening_steps import checked_with_openings, with_openings_o
 from fairline.domain.preview import Outlook, outlook
 from fairline.domain.queue import QueueId, QueueSnapshot, queue_id
 from fairline.domain.queue_settings import QueueSettings
+from fairline.domain.rehearsal import rehearsed_at
 from fairline.domain.settings_checks import checked
 from fairline.domain.storable_text import check_text
 from fairline.domain.ticket import TOKEN_SECONDS, Action, Status, Ticket
@@ -29,6 +30,7 @@ from fairline.errors import (
     AtCapacity,
     FairlineError,
     InvalidRequest,
+    InvalidSettings,
     SessionTaken,
     SettingsChanged,
     TicketNotFound,
@@ -239,12 +241,14 @@ class Fairline:
     # Queues
 
     async def queues(self) -> list[QueueId]:
-        """Return the ids of all queues."""
-        return await self.store.queues()
+        """Return the ids of all queues; those of rehearsals are not among them."""
+        return [queue for queue in await self.store.queues() if rehearsed_at(queue) is None]
 
     async def create(self, name: str, changes: dict[str, Any], by: str = "") -> Configured:
         """Create a queue with these settings, and defaults for the rest; `by` is recorded in the history."""
         queue = queue_id(name)
+        if rehearsed_at(queue) is not None:
+            raise InvalidSettings("id", "must not be the name of a rehearsal: its queue would be deleted")
         await self.store.create(queue, checked(changes), by)
         return await self.store.settings(queue)
 

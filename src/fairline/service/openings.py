@@ -61,12 +61,17 @@ class Openings:
         return await self._changed(queue, opening, change, version, by)
 
     async def delete(self, queue: QueueId, opening: str, version: int | None = None, by: str = "") -> Configured:
-        """Delete an opening, with its draw. One that is in progress is over: the settings from before it are in force
-        again."""
-        configured = await self._service.change(
-            queue, lambda present: without(present, _named(queue, present, opening)), version, by
-        )
-        await self._service.store.forget_draws(queue, [opening])
+        """Delete an opening. One that is in progress is over: the settings from before it are in force again. What was
+        published of its draw stays, so that everyone can still check it."""
+        deleted: list[Opening] = []
+
+        def change(present: QueueSettings) -> QueueSettings:
+            deleted[:] = [_named(queue, present, opening)]
+            return without(present, *deleted)
+
+        configured = await self._service.change(queue, change, version, by)
+        if deleted[0].state in (OpeningState.SCHEDULED, OpeningState.PREQUEUE):  # nobody was drawn
+            await self._service.store.forget_draws(queue, [opening])
         return configured
 
     async def preview(self, queue: QueueId, opening: str) -> QueueSettings:

@@ -3,7 +3,9 @@ audit, health."""
 
 from __future__ import annotations
 
+from fairline.service.rehearsal import Rehearsals
 from fairline.web.admin.audit import Audit
+from fairline.web.admin.checklist import ChecklistCalls
 from fairline.web.admin.desks import Desks
 from fairline.web.admin.floor import Floors
 from fairline.web.admin.health import Health
@@ -17,6 +19,7 @@ from fairline.web.admin.operator_call import Operators
 from fairline.web.admin.page_previews import PagePreviews
 from fairline.web.admin.queues import Queues
 from fairline.web.admin.records import Records
+from fairline.web.admin.rehearsals import RehearsalCalls
 from fairline.web.admin.reports import Reports
 from fairline.web.admin.screens import Screens
 from fairline.web.admin.series import Series
@@ -32,10 +35,13 @@ __all__ = ["admin_operations"]
 def admin_operations(context: Context, drawing: Drawing) -> list[Operation]:
     """All operations of the operators' API."""
     operators = Operators(context)
+    rehearsals = Rehearsals(context.service)
     parts = (
         Queues(operators, drawing),
         History(operators),
         OpeningCalls(operators),
+        ChecklistCalls(operators, rehearsals),
+        RehearsalCalls(operators, rehearsals),
         PagePreviews(operators, drawing),
         Tickets(operators),
         Desks(operators),

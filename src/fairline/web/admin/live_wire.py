@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import msgspec
 from msgspec import Struct
 
 from fairline.domain.estimate import Forecast
+from fairline.domain.opening import OpeningState, Phase
+from fairline.domain.opening_steps import current_opening, next_opening
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import Admission, QueueSettings, QueueStatus
 from fairline.service.join_calendar import refused_now
 from fairline.web.admin.record_wire import StatsAnswer
 from fairline.web.api.wire import moment
+
+
+class NextOpening(Struct, frozen=True):
+    """An opening at a glance."""
+
+    id: str
+    name: str
+    state: OpeningState
+    begins_at: datetime
+    """When it begins: with its pre-queue, if it has one."""
+    starts_at: datetime
+
+    @classmethod
+    def of(cls, settings: QueueSettings) -> NextOpening | None:
+        """The opening of a queue that is in progress, or else the next one."""
+        found = current_opening(settings) or next_opening(settings)
+        if found is None:
+            return None
+        return cls(found.id, found.name, found.state, found.prequeue_at or found.starts_at, found.starts_at)
 
 
 class Glance(Struct, frozen=True, kw_only=True):
@@ -36,6 +59,10 @@ class Glance(Struct, frozen=True, kw_only=True):
     stock: int | None
     stock_left: int | None
     message: str
+    phase: Phase
+    """What the opening in progress does; empty if there is none."""
+    next_opening: NextOpening | None
+    """The opening in progress, or else the next one; null if there is none."""
 
     @classmethod
     def of(cls, queue: QueueId, settings: QueueSettings, version: int, snapshot: QueueSnapshot) -> Glance:
@@ -59,6 +86,8 @@ class Glance(Struct, frozen=True, kw_only=True):
             stock=settings.stock,
             stock_left=snapshot.stock_left(settings.stock),
             message=settings.message,
+            phase=settings.phase,
+            next_opening=NextOpening.of(settings),
         )
 
 

@@ -20,7 +20,8 @@ from fairline.service.fairline import Fairline
 from fairline.store import Report
 from fairline.web.admin.charts import HEIGHT, WIDTH, Chart, chart
 from fairline.web.admin.report_span import HOUR_MS, MINUTE_MS, ReportSpan
-from fairline.web.admin.report_wire import ReportAnswer
+from fairline.web.admin.report_wire import OpeningReport, ReportAnswer
+from fairline.web.admin.spans import span_in_words
 from fairline.web.api.wire import moment
 from fairline.web.pages.languages import Language
 from fairline.web.server.http import NO_STORE, Headers, Response
@@ -110,8 +111,15 @@ def _in_local_time(answer: ReportAnswer, zone: ZoneInfo) -> ReportAnswer:
         since=local(answer.since),
         until=local(answer.until),
         hours=[replace(hour, start=local(hour.start)) for hour in answer.hours],
+        opening=_opening_in_local_time(answer.opening, zone) if answer.opening else None,
         desk_hours=[replace(hour, start=local(hour.start)) for hour in answer.desk_hours],
     )
+
+
+def _opening_in_local_time(opening: OpeningReport, zone: ZoneInfo) -> OpeningReport:
+    times = ("prequeue_at", "starts_at", "ends_at", "first_admission_at", "last_admission_at")
+    found = {name: at.astimezone(zone) for name in times if (at := getattr(opening, name))}
+    return msgspec.structs.replace(opening, **found)
 
 
 def _charts(t: Language, points: Sequence[ChartPoint], zone: ZoneInfo, let_in: str) -> list[Chart]:
@@ -176,13 +184,7 @@ def _count(context: Context, number: int) -> str:
 @pass_context
 def _span(context: Context, seconds: float | None) -> str:
     """A duration for people: 45 s, 12 min, 1 h 05 min."""
-    if seconds is None:
-        return "–"
-    t, whole = _language(context), round(seconds)
-    if whole < 90:
-        return t("span_s", s=whole)
-    minutes = round(whole / 60)
-    return t("span_min", m=minutes) if minutes < 90 else t("span_h_min", h=minutes // 60, m=f"{minutes % 60:02}")
+    return "–" if seconds is None else span_in_words(_language(context), seconds)
 
 
 @pass_context

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
+from fairline.domain.opening import Opening
 from fairline.domain.queue_settings import QueueSettings
-from fairline.errors import InvalidRequest
+from fairline.errors import InvalidRequest, OpeningNotFound
 from fairline.store import DAYS_KEPT
 from fairline.web.admin.operator_call import Call
 
@@ -22,6 +23,7 @@ class ReportSpan(NamedTuple):
     since: int | None
     until: int | None
     day: date | None = None
+    opening: Opening | None = None
 
 
 def day_in_query(call: Call, settings: QueueSettings, now: int) -> ReportSpan | None:
@@ -42,6 +44,21 @@ def day_in_query(call: Call, settings: QueueSettings, now: int) -> ReportSpan | 
         )
     begins, ends = settings.calendar.day(day)
     return ReportSpan(-(-begins // HOUR_MS) * HOUR_MS, -(-ends // HOUR_MS) * HOUR_MS, day)
+
+
+def opening_in_query(call: Call, settings: QueueSettings, now: int) -> ReportSpan | None:
+    """The hours of the opening in the query: to its end, or as far as it is."""
+    name = call.request.args.get("opening")
+    if not name:
+        return None
+    if any(call.request.args.get(other) for other in ("day", "from", "to")):
+        raise InvalidRequest("opening", "must not be combined with 'day', 'from' or 'to'")
+    opening = next((each for each in settings.openings if each.id == name), None)
+    if opening is None:
+        raise OpeningNotFound(call.queue, name[:80])
+    ends = now if opening.ends_ms is None else min(now, opening.ends_ms)
+    first = opening.begins_ms // HOUR_MS * HOUR_MS
+    return ReportSpan(first, max(first + HOUR_MS, -(-ends // HOUR_MS) * HOUR_MS), opening=opening)
 
 
 def days_kept(settings: QueueSettings, now: int) -> list[date]:

@@ -6,14 +6,17 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from fairline.domain.opening import Opening
+from fairline.domain.queue import QueueId
 from fairline.errors import InvalidRequest
 from fairline.store import Role
+from fairline.store.constants import MINUTES_KEPT
 from fairline.web.admin.desks import DeskStats
 from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
 from fairline.web.admin.report_csv import CSV, csv_by_desk, csv_by_hour, download
 from fairline.web.admin.report_page import HTML, ReportPage
-from fairline.web.admin.report_span import day_in_query, hours_in_query
-from fairline.web.admin.report_wire import ReportAnswer, report_answer
+from fairline.web.admin.report_span import MINUTE_MS, day_in_query, hours_in_query, opening_in_query
+from fairline.web.admin.report_wire import OpeningReport, ReportAnswer, report_answer
 from fairline.web.pages.languages import staff_language
 from fairline.web.server.compression import Compression
 from fairline.web.server.http import Response, private
@@ -48,6 +51,7 @@ class Reports(OperatorCalls):
                         Annotated[str, Meta(pattern="^(today|yesterday|[0-9]{4}-[0-9]{2}-[0-9]{2})?$")],
                         "one of the last nine days in the queue's time zone: today, yesterday, or a date",
                     ),
+                    Query("opening", Annotated[str, Meta(max_length=40)], "the id of an opening: its hours"),
                     Query("from", _Time, "start, such as 2027-01-15T18:00:00Z; rounded down to a whole hour"),
                     Query("to", _Time, "end; rounded up to a whole hour"),
                     Query("format", Form, "json, csv or html; default json", "must be json, csv or html"),
@@ -55,7 +59,7 @@ class Reports(OperatorCalls):
                         "by", Line, "with format=csv: hour for one line per hour, desk for one line per desk and hour"
                     ),
                 ),
-                problems=("invalid_request",),
+                problems=("invalid_request", "opening_not_found"),
                 also=(CSV, HTML),
             )
         ]
@@ -67,10 +71,12 @@ class Reports(OperatorCalls):
         if by not in ("hour", "desk") or (by == "desk" and form != "csv"):
             raise InvalidRequest("by", f"must be hour, or desk with format=csv; got {by!r:.80}")
         snapshot, settings = await self._service.snapshot(call.queue)
-        asked = day_in_query(call, settings, snapshot.now) or hours_in_query(call)
+        now = snapshot.now
+        asked = opening_in_query(call, settings, now) or day_in_query(call, settings, now) or hours_in_query(call)
         report = await self._service.report(call.queue, asked.since, asked.until)
         figures = DeskStats.of(await self._walk_in.desk_tallies(call.queue, asked.since, asked.until))
-        answer = report_answer(call.queue, settings, snapshot.now, asked, report, figures)
+        opening = await self._opening(call.queue, asked.opening, now) if asked.opening else None
+        answer = report_answer(call.queue, settings, now, asked, report, figures, opening)
         if form == "csv":
             name = "-".join(
                 [call.queue, *([str(asked.day)] if asked.day else []), "desks" if by == "desk" else "report"]
@@ -79,3 +85,9 @@ class Reports(OperatorCalls):
         if form == "html":
             return await self._page.draw(staff_language(chosen(call.request)), answer, report, asked)
         return private(200, answer)
+
+    async def _opening(self, queue: QueueId, opening: Opening, now: int) -> OpeningReport:
+        """What an opening did, to the minute as long as its minutes are stored."""
+        minutes = min(MINUTES_KEPT, (now - opening.begins_ms) // MINUTE_MS + 2)
+        points = await self._service.series(queue, 1, minutes) if minutes > 0 else []
+        return OpeningReport.of(queue, opening, now, points)

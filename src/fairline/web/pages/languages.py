@@ -31,7 +31,7 @@ __all__ = [
 
 #: The folders of `catalogues` whose words the pages of staff use, along with those of the visitors' pages, which are in
 #: `catalogues` itself. No two of them have the same name.
-STAFF_PARTS = ("staff", "settings")
+STAFF_PARTS = ("staff", "settings", "openings")
 PARTS = ("", *STAFF_PARTS)
 
 _RIGHT_TO_LEFT = {"ar"}

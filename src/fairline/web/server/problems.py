@@ -34,6 +34,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "opening_not_found": (404, "No such opening"),
     "opening_overlaps": (409, "Two openings at the same time"),
     "too_many_openings": (409, "Too many openings"),
+    "rehearsal_running": (409, "Another rehearsal is running"),
     "draw_not_found": (404, "No such draw"),
     "draw_under_way": (409, "The order is being drawn"),
     "key_not_found": (404, "No such key"),
