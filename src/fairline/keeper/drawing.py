@@ -185,15 +185,16 @@ class Drawing:
             # Whoever closed the pre-queue could have known the randomness, so it must not decide.
             return Randomness(why_none="the pre-queue closed after the round had appeared")
         number, beacon = sealed.round, self._beacon
-        problem = "it did not appear"
-        while (now := await self._store.time()) < appears + 1000 * BEACON_SECONDS:
-            if now < appears:
-                await asyncio.sleep((appears - now) / 1000)
+        if (now := await self._store.time()) < appears:
+            await asyncio.sleep((appears - now) / 1000)
+        while True:  # once at least, however late this keeper is: the root was fixed in time
             try:
                 return Randomness(await beacon.randomness(number))
             except ServiceFailed as error:
                 problem = error.message
-                await asyncio.sleep(BEACON_PAUSE_SECONDS)
+            if await self._store.time() >= appears + 1000 * BEACON_SECONDS:
+                break
+            await asyncio.sleep(BEACON_PAUSE_SECONDS)
         log.warning("draw.beacon_away", round=number, error=problem)
         return Randomness(why_none=f"the beacon could not be asked: {problem}"[:300])
 
