@@ -18,8 +18,8 @@ from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Status
 from fairline.keeper.keeper import Keeper
 from fairline.service.draws import Draws, DrawState, draw_id
-from fairline.store import Arrival, Store
-from tests.backends import START
+from fairline.store import Arrival, Joined, Store
+from tests.backends import START, FakeClock
 from tests.keeper.crew import all_events
 
 STEPS = (
@@ -35,6 +35,11 @@ PATIENT = {"heartbeat_timeout_seconds": 0, "admission_rate": 1000.0, "burst": 10
 def at(seconds: float) -> datetime:
     """This long after the clock of the test begins."""
     return datetime.fromtimestamp(START / 1000 + seconds, UTC)
+
+
+def set_clock(clock: FakeClock, seconds: float) -> None:
+    """It is this long after the clock of the test began."""
+    clock.now = START + round(1000 * seconds)
 
 
 def night(name: str = "op", **fields: Any) -> Opening:
@@ -61,7 +66,7 @@ async def keep(store: Store, queue: QueueId, keeper: Keeper | None = None) -> in
 async def join(store: Store, queue: QueueId, count: int, **arrival: Any) -> list[int]:
     """People join, each for themselves."""
     items = (await store.join(queue, [Arrival(**arrival)] * count)).items
-    numbers = [item.ticket.number for item in items if hasattr(item, "ticket")]
+    numbers = [item.ticket.number for item in items if isinstance(item, Joined)]
     assert len(numbers) == count, items
     return numbers
 
