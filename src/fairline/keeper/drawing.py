@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Protocol, TypeVar
 
 import structlog
 from msgspec.structs import replace
@@ -55,10 +55,14 @@ from fairline.service.draw_record import (
 )
 from fairline.store import Drawn, Store
 
+T = TypeVar("T")
+
 log = structlog.get_logger()
 
 #: How many members one step reads or moves, so that it does not block the store for long.
 STEP = 500
+#: How many steps are under way at once: while the store works on one, the next is on its way.
+AT_ONCE = 4
 #: How many parts are written at once.
 PARTS_AT_ONCE = 50
 #: The round of the beacon appears at least this long after the pre-queue closes, so that the root is published before.
@@ -135,19 +139,16 @@ class Drawing:
         frozen = await self._store.freeze_draw(queue, opening)
         names = [members_part(index) for index in range(parts_count(frozen.count, MEMBERS_PER_PART))]
         kept = await self._read(queue, opening, names)
-        members: list[Member] = []
-        for index, name in enumerate(names):
-            part = kept.get(name)
-            if part is None:
-                first = index * MEMBERS_PER_PART
-                found = [
-                    each
-                    for at in range(first, first + MEMBERS_PER_PART, STEP)
-                    for each in await self._store.draw_members(queue, at, STEP)
-                ]
-                part = (await self._store.keep_draw(queue, opening, {name: pack_members(found)}, once=True))[name]
-            members += unpack_members(part)
-        return members
+        missing = [(index, name) for index, name in enumerate(names) if name not in kept]
+
+        async def keep(part: tuple[int, str]) -> None:
+            index, name = part
+            first = index * MEMBERS_PER_PART
+            found = await self._store.draw_members(queue, first, MEMBERS_PER_PART)
+            kept.update(await self._store.keep_draw(queue, opening, {name: pack_members(found)}, once=True))
+
+        await _each(missing, keep)
+        return [member for name in names for member in unpack_members(kept[name])]
 
     async def _read(self, queue: QueueId, opening: str, names: list[str]) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
@@ -244,8 +245,24 @@ class Drawing:
             number, level = members[index]
             place = (closed.first_turn + at) * SPAN - (level * BAND if strict else 0)
             drawn.append(Drawn(number, place, at + 1))
-        for first in range(0, len(drawn), STEP):
-            await self._store.place_drawn(queue, opening, drawn[first : first + STEP])
+        steps = [drawn[first : first + STEP] for first in range(0, len(drawn), STEP)]
+        await _each(steps, lambda step: self._store.place_drawn(queue, opening, step))
+
+
+async def _each(items: Iterable[T], work: Callable[[T], Awaitable[None]]) -> None:
+    """Do a piece of work for each item, a few at once. If one fails, the others end."""
+    left = iter(items)
+
+    async def some() -> None:
+        for item in left:
+            await work(item)
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(AT_ONCE):
+                tasks.create_task(some())
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
 
 
 async def _when_full(parts: dict[str, bytes], write: Callable[[], Awaitable[None]]) -> None:

@@ -141,6 +141,11 @@ class Keeper:
 
     async def _admit(self, newest: Mapping[QueueId, str], queue: QueueId) -> None:
         lease = self.tick_seconds / 2
+        if not self.openings.knows(queue):
+            # Nobody may have kept the queue for a while: if a step of an opening is due, it comes first.
+            await self.openings.note(queue, await self._store.snapshot(queue))
+            if self.openings.is_due(queue):
+                return
         while True:
             reply = await self._store.admit(queue, STEP, every=self.tick_seconds, lease=lease)
             admitted, snapshot = reply.items, reply.snapshot

@@ -68,6 +68,15 @@ class OpeningKeeper:
             if current is not None and current.drawn and current.state is OpeningState.PREQUEUE:
                 await self._drawing.seal(queue, current)  # its start may have been moved
 
+    def knows(self, queue: QueueId) -> bool:
+        """Whether it knows what is next in a queue."""
+        return queue in self._plans
+
+    def is_due(self, queue: QueueId) -> bool:
+        """Whether a step of a queue is due that has not been taken."""
+        plan = self._plans.get(queue)
+        return plan is not None and plan.due is not None and plan.due.at <= self._now()
+
     def keep_only(self, queues: set[QueueId]) -> None:
         """Forget the queues that are gone."""
         for queue in self._plans.keys() - queues:

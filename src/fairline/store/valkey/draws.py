@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from fairline.domain.draw import Member
 from fairline.domain.queue import QueueId
@@ -27,10 +29,8 @@ class DrawOperations(QueueOperations):
 
     async def place_drawn(self, queue: QueueId, opening: str, drawn: Sequence[Drawn]) -> None:
         check_batch(drawn)
-        if not drawn:
-            return
-        numbers, places, ranks = zip(*drawn, strict=True)
-        await self._run("place_drawn", queue, [opening, *numbers, *map(int, places), *ranks])
+        packed = struct.pack(f"<{3 * len(drawn)}d", *chain.from_iterable(drawn))
+        await self._run("place_drawn", queue, [opening, packed])
 
     async def keep_draw(
         self, queue: QueueId, opening: str, parts: Mapping[str, bytes], *, once: bool = False
