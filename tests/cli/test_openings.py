@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -29,7 +30,7 @@ def test_an_opening_is_planned_changed_previewed_and_deleted(here: Here) -> None
     assert "Opening Night of night is planned: pre-queue 2036-01-15 09:30:00, starts 2036-01-15 10:00:00" in said
     assert "ends 2036-01-15 13:00:00 (Europe/Zurich)" in said
     opening = planned(here, "show", "night", "Night")
-    assert opening["id"] in said
+    assert f"Its draw will be night.{opening['id']}." in said
     expected = {
         "name": "Night",
         "state": "scheduled",
@@ -88,6 +89,11 @@ def test_a_time_that_the_clocks_skip_or_repeat_is_refused_with_what_to_write() -
         ("2027-12-31 00:00", "2027-12-30T23:00:00Z"),
     ):
         assert moment("starts", text, zurich) == found
+    for text, ahead in (("now", 0), ("+10m", 600), ("+1.5h", 5400)):
+        found = datetime.fromisoformat(moment("starts", text, zurich))
+        assert abs((found - datetime.now(UTC)).total_seconds() - ahead) < 30
+    with pytest.raises(InvalidRequest, match=r"must be a time such as .* or \+10m; got '\+soon'"):
+        moment("starts", "+soon", zurich)
     for text, problem in (
         (
             "2027-03-28 02:30",

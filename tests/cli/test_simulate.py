@@ -42,6 +42,18 @@ def test_as_json_it_can_be_read_by_programs() -> None:
     assert first["wait_p50_seconds"] <= first["wait_p90_seconds"] <= first["wait_longest_seconds"]
 
 
+def test_an_evening_with_an_opening_says_what_came_of_it() -> None:
+    done = CliRunner().invoke(app, [*SMALL, "--opening", "--prequeue", "15s"])
+    assert done.exit_code == 0, done.output
+    for said in ("pre-queue 15 s", "came before the start at 0:15", "drawn", "wait from the start on", "later ones"):
+        assert said in done.stdout
+    assert "opening.step" not in done.output, "the log is among the results"
+    content = json.loads(CliRunner().invoke(app, [*SMALL, "--opening", "--prequeue", "15s", "--json"]).stdout)
+    assert content["opening"]["start_second"] == 15
+    assert content["opening"]["came_before"] == content["opening"]["drawn"] == 200 - content["opening"]["later"]
+    assert json.loads(CliRunner().invoke(app, [*SMALL, "--json"]).stdout)["opening"] is None
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -28,6 +28,7 @@ COPIED = {
     "SESSION_TOKEN": r'"session_token":"([^"]+)"',
     "WEBHOOK": r"webhook's id is (\w+)",
     "FAIRLINE_WEBHOOK_SECRET": r"whsec_(\S+)",
+    "DRAW": r"draw will be (\S+)\.",
     "VERSION": r"^(\d{13,})\s",
 }
 #: What no command may print, whatever it exits with.

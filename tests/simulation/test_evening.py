@@ -157,3 +157,46 @@ async def test_progress_is_told_every_second() -> None:
     await simulate(evening(people=10), on_progress=lambda running: seconds.append((running.second, running.left)))
     assert [second for second, _ in seconds] == list(range(1, len(seconds) + 1))
     assert seconds[-1][1] == 0
+
+
+# An opening
+
+
+async def test_nobody_is_let_in_before_the_start_and_those_who_came_before_are_drawn() -> None:
+    outcome = await simulate(evening({"burst": 1}, opening=True, prequeue_seconds=30))
+    assert outcome.endings == {"completed": 300}
+    assert [point.admitted for point in outcome.series[:30]] == [0] * 30
+    assert [point.admitted for point in outcome.series[31:170]] == [2] * 139
+    opening = outcome.opening
+    assert opening is not None
+    before = [person for person in outcome.people if person.joined is not None and person.joined < 30]
+    later = [person for person in outcome.people if person.joined is not None and person.joined >= 30]
+    assert (opening.start, opening.came_before, opening.drawn) == (30, len(before), 150)
+    assert all(person.position is None for person in before)
+    admitted = [person.admitted or 0 for person in before]
+    assert admitted != sorted(admitted), "they came in as they joined: nothing was drawn"
+    assert max(admitted) <= min(person.admitted or 0 for person in later), "a later one was ahead of one who was drawn"
+    assert [person.admitted for person in later] == sorted(person.admitted or 0 for person in later)
+    assert opening.waits == sorted(each - 30 for each in admitted)
+
+
+async def test_an_opening_without_a_draw_goes_by_when_people_came() -> None:
+    outcome = await simulate(evening({"burst": 1}, opening=True, prequeue_seconds=30, draw=False))
+    admitted = [person.admitted or 0 for person in outcome.people]
+    assert admitted == sorted(admitted)
+    assert admitted[0] >= 30
+    assert outcome.opening is not None
+    assert (outcome.opening.came_before, outcome.opening.drawn) == (150, 0)
+
+
+async def test_the_same_seed_is_the_same_draw_and_those_who_left_are_not_in_it() -> None:
+    def wanted(seed: int) -> Scenario:
+        return evening(people=200, opening=True, prequeue_seconds=170, give_up=0.3, patience_seconds=20, seed=seed)
+
+    first, again, other = [await simulate(wanted(seed)) for seed in (3, 3, 4)]
+    assert first.people == again.people
+    assert [person.admitted for person in first.people] != [person.admitted for person in other.people]
+    opening = first.opening
+    assert opening is not None
+    assert 0 < opening.drawn < opening.came_before == 200
+    assert opening.drawn == sum(person.ended is None or person.ended > 170 for person in first.people)

@@ -24,7 +24,7 @@ app = ServerCommands(
 #: What is typed for a time that is not wanted.
 NONE = "none"
 _TIMES = {"prequeue": "prequeue_at", "starts": "starts_at", "ends": "ends_at"}
-_WHEN = "RFC 3339, or '2027-01-15 10:00' in the time zone of the queue"
+_WHEN = "RFC 3339, or '2027-01-15 10:00' in the time zone of the queue, or +10m from now"
 
 Opening = Annotated[str, typer.Argument(help="The opening: its id or its name.", metavar="OPENING")]
 Name = Annotated[str | None, typer.Option(help="What operators call it.")]
@@ -241,3 +241,5 @@ def _print(server: Api, queue: str, opening: dict[str, Any], what: str, json: bo
         f"Opening [bold]{show.safe(called)}[/] of {show.safe(queue)} is {what}: {first}starts {starts}, {last} "
         f"({show.safe(zone.key)}). Its id is {show.safe(opening['id'])}."
     )
+    if opening["draw"] == DrawKind.RANDOM:
+        show.console.print(f"Its draw will be {show.safe(queue)}.{show.safe(opening['id'])}.")

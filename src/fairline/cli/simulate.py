@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -12,13 +13,15 @@ from fairline.cli import chart, picture, show, units
 from fairline.cli.client import Api, part
 from fairline.cli.options import Data, Json, Key, Server
 from fairline.cli.pairs import pairs
+from fairline.domain.opening import DrawKind
 from fairline.domain.queue_settings import SETTINGS
 from fairline.domain.settings_checks import checked
 from fairline.errors import InvalidSettings
-from fairline.simulation.people import Scenario, Shape, Stays, scenario
+from fairline.simulation.people import Scenario, Shape, Stays, scenario, within
 
 if TYPE_CHECKING:  # the engine loads slowly, and no other command needs it
     from fairline.simulation.evening import Outcome, Simulation
+    from fairline.simulation.opening import OpeningOutcome
 
 T = TypeVar("T")
 
@@ -51,6 +54,17 @@ def simulate_command(
     patience: Annotated[
         float, typer.Option(parser=units.seconds, help="How long people who give up wait, on average.", metavar="TIME")
     ] = "5m",  # type: ignore[assignment]
+    opening: Annotated[
+        bool,
+        typer.Option("--opening", help="Begin with a pre-queue: people come, and nobody is let in before the start."),
+    ] = False,
+    prequeue: Annotated[
+        float,
+        typer.Option(parser=units.seconds, help="With --opening: how long before the start it opens.", metavar="TIME"),
+    ] = "5m",  # type: ignore[assignment]
+    draw: Annotated[
+        DrawKind, typer.Option(help="With --opening: whether the order of the pre-queue is drawn.")
+    ] = DrawKind.RANDOM,
     shape: Annotated[
         Shape, typer.Option(help="How arrivals are spread; a rush starts at three times the average.")
     ] = Shape.RUSH,
@@ -90,6 +104,9 @@ def simulate_command(
         no_shows=no_shows,
         give_up=give_up,
         patience_seconds=patience,
+        opening=opening,
+        prequeue_seconds=prequeue,
+        draw=draw is DrawKind.RANDOM,
         seed=seed,
         at_most_seconds=longest,
     )
@@ -140,7 +157,23 @@ def _run(wanted: Scenario) -> Outcome:
                 task, completed=wanted.people - running.left, clock=chart.clock(now.second), waiting=now.waiting
             )
 
-        return _on_fast_loop(lambda: simulate(wanted, show_progress))
+        with _without_logs():
+            return _on_fast_loop(lambda: simulate(wanted, show_progress))
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    """Log only what is wrong: the steps of an opening would be printed among the results."""
+    import logging
+
+    import structlog
+
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
 
 
 def _on_fast_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -177,7 +210,8 @@ def _print(wanted: Scenario, outcome: Outcome) -> None:
     span = _span(outcome)
     width = min(console.width, 120)
     console.print(f"[bold]{_title(wanted)}[/]")
-    console.print(f"[dim]seed {wanted.seed}, arrivals {wanted.shape}, stays {wanted.stays}[/]\n")
+    opening = f", pre-queue {units.words(wanted.prequeue_seconds)}" if wanted.opening else ""
+    console.print(f"[dim]seed {wanted.seed}, arrivals {wanted.shape}, stays {wanted.stays}{opening}[/]\n")
     drawn = outcome.series[:span]
     for title, values in (
         ("In line", [point.waiting for point in drawn]),
@@ -187,7 +221,8 @@ def _print(wanted: Scenario, outcome: Outcome) -> None:
             console.print(line, markup=False, soft_wrap=True)
         console.print()
     peak, fullest, endings = outcome.peak, outcome.fullest, outcome.endings
-    facts = {
+    facts = _opening_facts(outcome.opening) if outcome.opening else {}
+    facts |= {
         "median wait": units.words(outcome.wait_within(0.5)),
         "90th percentile": units.words(outcome.wait_within(0.9)),
         "99th percentile": units.words(outcome.wait_within(0.99)),
@@ -200,6 +235,20 @@ def _print(wanted: Scenario, outcome: Outcome) -> None:
         "estimate accuracy": _accuracy(outcome),
     }
     show.facts("Result", facts)
+
+
+def _opening_facts(opening: OpeningOutcome) -> dict[str, str]:
+    facts = {"pre-queue": f"{opening.came_before:,} came before the start at {chart.clock(opening.start)}"}
+    if opening.drawn:
+        gone = opening.came_before - opening.drawn
+        facts["draw"] = f"{opening.drawn:,} drawn" + (f"; {gone:,} had gone" if gone else "")
+    facts["wait from the start on"] = _waits(opening.waits)
+    facts["wait of later ones"] = _waits(opening.later_waits) if opening.later_waits else "nobody came later"
+    return facts
+
+
+def _waits(waits: list[int]) -> str:
+    return f"median {units.words(within(waits, 0.5))}, longest {units.words(within(waits, 1))}"
 
 
 def _emptied(outcome: Outcome) -> str:
@@ -248,6 +297,7 @@ def _content(wanted: Scenario, outcome: Outcome) -> dict[str, Any]:
             "share_within": estimates.share_within,
             "mean_error_seconds": estimates.mean_error_seconds,
         },
+        "opening": _opening_content(outcome.opening),
         "minutes": [
             {
                 "minute": point.second // 60,
@@ -258,4 +308,19 @@ def _content(wanted: Scenario, outcome: Outcome) -> dict[str, Any]:
             }
             for point in outcome.by_minute()
         ],
+    }
+
+
+def _opening_content(opening: OpeningOutcome | None) -> dict[str, Any] | None:
+    if opening is None:
+        return None
+    return {
+        "start_second": opening.start,
+        "came_before": opening.came_before,
+        "drawn": opening.drawn,
+        "wait_from_start_p50_seconds": within(opening.waits, 0.5),
+        "wait_from_start_longest_seconds": within(opening.waits, 1),
+        "later": len(opening.later_waits),
+        "later_wait_p50_seconds": within(opening.later_waits, 0.5),
+        "later_wait_longest_seconds": within(opening.later_waits, 1),
     }

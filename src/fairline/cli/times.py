@@ -1,22 +1,37 @@
-"""Moments as people write them: RFC 3339, or the date and the time of a clock in the queue's time zone."""
+"""Moments as people write them: RFC 3339, the date and the time of a clock in the queue's time zone, or a time from
+now."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from fairline.errors import InvalidRequest
+from fairline.settings import duration
+
+NOW = "now"
 
 
 def moment(option: str, text: str, zone: ZoneInfo) -> str:
-    """A moment in RFC 3339, from `2027-01-15T09:00:00Z` or from `2027-01-15 10:00` in a time zone."""
+    """A moment in RFC 3339, from `2027-01-15T09:00:00Z`, from `2027-01-15 10:00` in a time zone, or from `now` or
+    `+10m` by the clock of this machine."""
+    text = text.strip()
+    ahead = 0.0 if text == NOW else duration(text[1:]) if text.startswith("+") else None
+    if ahead is not None:
+        return _in_utc(datetime.now(UTC) + timedelta(seconds=ahead))
     try:
-        found = datetime.fromisoformat(text.strip())
+        found = datetime.fromisoformat(text)
     except ValueError:
-        problem = f"must be a time such as 2027-01-15T09:00:00Z, or '2027-01-15 10:00' in {zone.key}; got {text!r:.80}"
+        problem = (
+            f"must be a time such as 2027-01-15T09:00:00Z, '2027-01-15 10:00' in {zone.key}, or +10m; got {text!r:.80}"
+        )
         raise InvalidRequest(f"--{option}", problem) from None
     if found.tzinfo is None:
         found = _in_zone(option, text, found, zone)
+    return _in_utc(found)
+
+
+def _in_utc(found: datetime) -> str:
     return found.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 

@@ -47,6 +47,10 @@ class Topic(StrEnum):
     MOVED = EventType.MOVED.value
     QUEUE_CREATED = EventType.QUEUE_CREATED.value
     SETTINGS_CHANGED = EventType.SETTINGS_CHANGED.value
+    PREQUEUE_OPENED = EventType.PREQUEUE_OPENED.value
+    PREQUEUE_CLOSED = EventType.PREQUEUE_CLOSED.value
+    OPENING_STARTED = EventType.OPENING_STARTED.value
+    OPENING_ENDED = EventType.OPENING_ENDED.value
     CLOCK_STOPPED = EventType.CLOCK_STOPPED.value
     NOTICE = NOTICE
 

@@ -17,6 +17,7 @@ import structlog
 from msgspec.structs import replace
 
 from fairline.domain.draw import (
+    HASH_SIZE,
     Entry,
     Member,
     draw_key,
@@ -93,14 +94,20 @@ class Beacon(Protocol):
 class Drawing:
     """Draws for the queues of one store. Without a beacon, the secret decides alone."""
 
-    def __init__(self, store: Store, beacon: Beacon | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        beacon: Beacon | None = None,
+        random_bytes: Callable[[int], bytes] = secrets.token_bytes,
+    ) -> None:
         self._store = store
         self._beacon = beacon
+        self._random_bytes = random_bytes
 
     async def seal(self, queue: QueueId, opening: Opening) -> None:
         """Decide on the secret and the round, before the pre-queue opens. If the start is moved meanwhile, the round
         moves with it, as long as neither of the two rounds has appeared."""
-        first = Sealed(secrets.token_bytes(32), secrets.token_bytes(32))
+        first = Sealed(self._random_bytes(HASH_SIZE), self._random_bytes(HASH_SIZE))
         if self._beacon is not None:
             first = replace(first, round=self._round_of(self._beacon, opening), chain=self._beacon.chain)
         kept = await self._store.keep_draw(queue, opening.id, {"sealed": encode(first)}, once=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import secrets
 import socket
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -56,7 +57,7 @@ class Keeper:
     `on_admitted` and `on_lapsed` are called with what this keeper did; other keepers may do the same work.
     `follows_web` is for a keeper that runs without a web worker in its process: while there is no web worker anywhere,
     nobody who waits lapses. `on_round` is called after each successful round with its name, and in seconds how late it
-    began and how long it took. `beacon` is the public randomness for draws."""
+    began and how long it took. `beacon` is the public randomness for draws, and `random_bytes` makes their secrets."""
 
     def __init__(
         self,
@@ -69,6 +70,7 @@ class Keeper:
         on_lapsed: Callable[[QueueId, list[Lapsed]], None] | None = None,
         on_round: Callable[[str, float, float], None] | None = None,
         beacon: Beacon | None = None,
+        random_bytes: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:
         self._store = store
         self.tick_seconds = tick_seconds
@@ -81,7 +83,7 @@ class Keeper:
         self._on_round = on_round
         self._schedules = Schedules(store)
         self._transfers = Transfers(store)
-        self.openings = OpeningKeeper(store, Drawing(store, beacon))
+        self.openings = OpeningKeeper(store, Drawing(store, beacon, random_bytes))
         self._empty = IdleQueues(int(EMPTY_SECONDS / tick_seconds))
         self._settled = IdleQueues(int(SETTLED_SECONDS / sweep_seconds))
         self.ticked_at = 0.0

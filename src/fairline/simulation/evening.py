@@ -11,27 +11,27 @@ import asyncio
 import math
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from random import Random
+from typing import Any
 
 from msgspec import Struct
 
-from fairline.aio.grouping import GroupedCall
 from fairline.domain.estimate import Forecast
 from fairline.domain.join_request import Caller, JoinRequest
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.tokens import Keyring
-from fairline.errors import FairlineError, StoreError
+from fairline.errors import FairlineError
 from fairline.keeper.keeper import SWEEP_SECONDS, Keeper
 from fairline.service.answers import JoinAnswer
 from fairline.service.fairline import Fairline
-from fairline.simulation.people import Person, Scenario, draw_people
-from fairline.store import MAX_BATCH, Lapsed, Store, open_store
+from fairline.simulation.calls import all_answers, batches
+from fairline.simulation.opening import OpeningOutcome, opening_outcome, plan_opening
+from fairline.simulation.people import Person, Scenario, draw_people, within
+from fairline.store import Lapsed, Store, open_store
 from fairline.store.valkey.embedded import EmbeddedValkey
-
-T = TypeVar("T")
 
 QUEUE = QueueId("simulated")
 #: 2027-01-15 08:00:00 UTC: every evening begins at the same moment, so that equal scenarios have equal results.
@@ -66,6 +66,8 @@ class Outcome(Struct, frozen=True):
 
     people: list[Person]
     series: list[Point]
+    opening: OpeningOutcome | None = None
+    """What came of the opening, if the evening had one."""
 
     @property
     def endings(self) -> Counter[str]:
@@ -117,8 +119,7 @@ class Outcome(Struct, frozen=True):
 
     def wait_within(self, share: float) -> int | None:
         """The wait that this share of the admitted people did not exceed."""
-        waits = self.waits
-        return waits[max(0, math.ceil(share * len(waits)) - 1)] if waits else None
+        return within(self.waits, share)
 
 
 class VirtualClock:
@@ -145,7 +146,10 @@ class Simulation:
         self.left = len(self.people)
         """How many people have not ended yet."""
         self._store = store
-        self._keeper = Keeper(store, on_admitted=self._admitted, on_lapsed=self._lapsed)
+        self._keeper = Keeper(
+            store, on_admitted=self._admitted, on_lapsed=self._lapsed, random_bytes=Random(wanted.seed).randbytes
+        )
+        self._drawn = 0
         self._tickets: dict[int, Person] = {}
         self._arrived = 0
         self._counts: Counter[str] = Counter()
@@ -178,11 +182,15 @@ class Simulation:
     async def begin(self) -> None:
         """Create the queue; the first sweep starts its clock."""
         await self._store.create(self.queue, self.scenario.settings)
+        if self.scenario.opening:
+            await plan_opening(self.service, self.queue, self.scenario, self.clock())
         await self._keeper.sweep()
 
     async def step(self) -> Point:
         """Simulate one second."""
         self._counts.clear()
+        if self.scenario.opening:
+            await self._take_steps()
         await self._join()
         await self._heartbeat()
         await self._give_up()
@@ -222,7 +230,14 @@ class Simulation:
 
     def outcome(self) -> Outcome:
         """Return the results so far."""
-        return Outcome(self.people, self.series)
+        opening = opening_outcome(self.scenario, self.people, self._drawn) if self.scenario.opening else None
+        return Outcome(self.people, self.series, opening)
+
+    async def _take_steps(self) -> None:
+        """Take the steps of the opening that are due in this second."""
+        while await self._keeper.openings.take(self.queue):
+            (opening,) = (await self.service.settings(self.queue)).settings.openings
+            self._drawn = opening.count
 
     # What people do
 
@@ -235,7 +250,7 @@ class Simulation:
             self.service.join(self.queue, JoinRequest(client_id=f"person {self._arrived + i}"), Caller())
             for i in range(len(arriving))
         )
-        answers = await _all(calls)
+        answers = await all_answers(calls)
         self._arrived = until
         for person, answer in zip(arriving, answers, strict=True):
             if isinstance(answer, FairlineError):
@@ -255,20 +270,20 @@ class Simulation:
 
     async def _heartbeat(self) -> None:
         waiting = [person for person in self._heartbeats_due.pop(self.second, ()) if _waits(person)]
-        for some in _batches(waiting):
+        for some in batches(waiting):
             await self.service.stream_heartbeats(self.queue, [person.number for person in some])
         if self._heartbeat_every is not None:
             self._heartbeats_due[self.second + self._heartbeat_every] += waiting
 
     async def _give_up(self) -> None:
         closing = [person for person in self._giving_up.pop(self.second, ()) if _waits(person)]
-        await _all(self.service.unload(self.queue, person.number) for person in closing)
+        await all_answers(self.service.unload(self.queue, person.number) for person in closing)
         for person in closing:
             person.patience = 0.0  # sends no heartbeats from now on; the engine decides when the place is gone
 
     async def _come(self) -> None:
         coming = [person for person in self._coming.pop(self.second, ()) if not person.ending]
-        answers = await _all(
+        answers = await all_answers(
             self.service.start(self.queue, person.number, f"person {person.number}") for person in coming
         )
         for person, answer in zip(coming, answers, strict=True):
@@ -282,12 +297,12 @@ class Simulation:
     async def _browse(self) -> None:
         """People with long stays open a page now and then, which keeps their session alive."""
         inside = [person for person in self._browsing.pop(self.second, ()) if not person.ending]
-        await _all(self.service.touch(self.queue, person.number, f"person {person.number}") for person in inside)
+        await all_answers(self.service.touch(self.queue, person.number, f"person {person.number}") for person in inside)
         self._browsing[self.second + self._view_every] += inside
 
     async def _leave(self) -> None:
         leaving = [person for person in self._leaving.pop(self.second, ()) if not person.ending]
-        answers = await _all(self.service.complete(self.queue, person.number) for person in leaving)
+        answers = await all_answers(self.service.complete(self.queue, person.number) for person in leaving)
         for person, answer in zip(leaving, answers, strict=True):
             if not isinstance(answer, FairlineError):
                 self._end(person, "completed")
@@ -359,36 +374,3 @@ async def simulate(
 
 def _waits(person: Person) -> bool:
     return person.admitted is None and not person.ending and person.patience > 0
-
-
-def _batches(people: Sequence[Person]) -> Iterable[Sequence[Person]]:
-    return (people[first : first + MAX_BATCH] for first in range(0, len(people), MAX_BATCH))
-
-
-async def _all(calls: Iterable[GroupedCall[T]]) -> list[T | FairlineError]:
-    """Make many calls at once and wait for all answers; a FairlineError counts as an answer."""
-    answers: list[T | FairlineError] = []
-    waiting = list(calls)
-    for first in range(0, len(waiting), MAX_BATCH):
-        batch = await _one_batch(waiting[first : first + MAX_BATCH])
-        answers.extend(batch)
-    return answers
-
-
-async def _one_batch(calls: Sequence[GroupedCall[T]]) -> Sequence[T | FairlineError]:
-    done = asyncio.get_running_loop().create_future()
-    answers: list[T | FairlineError] = []
-
-    def keep(answer: T | Exception) -> None:
-        if isinstance(answer, StoreError) or (isinstance(answer, Exception) and not isinstance(answer, FairlineError)):
-            if not done.done():
-                done.set_exception(answer)
-            return
-        answers.append(answer)
-        if len(answers) == len(calls) and not done.done():
-            done.set_result(None)
-
-    for call in calls:  # they are sent in this order and answered in it
-        call.then(keep)
-    await done
-    return answers

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -56,6 +57,12 @@ class Scenario(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
     """Share of people who do not wait until their turn."""
     patience_seconds: Annotated[float, Meta(gt=0, le=604_800)] = 300.0
     """Mean time until one of these people closes the page."""
+    opening: bool = False
+    """Whether the evening begins with a pre-queue. People come from its first second on."""
+    prequeue_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 300.0
+    """How long the pre-queue is open before the start."""
+    draw: bool = True
+    """Whether the order of the pre-queue is drawn; otherwise it is that of joining."""
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 1
     settings: QueueSettings = QueueSettings()
     at_most_seconds: Annotated[float, Meta(ge=1, le=604_800)] = 86_400.0
@@ -135,3 +142,8 @@ def _stay(chance: random.Random, wanted: Scenario) -> float:
 
 def _spread(chance: random.Random, mean: float) -> float:
     return chance.expovariate(1 / mean) if mean else 0.0
+
+
+def within(waits: Sequence[int], share: float) -> int | None:
+    """The wait that this share did not exceed, of waits in order."""
+    return waits[max(0, math.ceil(share * len(waits)) - 1)] if waits else None

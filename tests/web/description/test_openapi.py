@@ -167,8 +167,14 @@ def test_examples_of_answers_are_what_the_schema_allows(document: dict[str, Any]
 
 
 #: What is not for just anyone: the kiosk is locked until staff have opened it, who has no session token is sent to the
-#: line, and a program finds nothing at the bare address.
-WITHOUT = {"/join/{queue}/kiosk": 403, "/arrived/{queue}": 303, "/": 404}
+#: line, a program finds nothing at the bare address, and nothing was drawn.
+WITHOUT = {
+    "/join/{queue}/kiosk": 403,
+    "/arrived/{queue}": 303,
+    "/": 404,
+    "/api/v1/draws/{draw}": 404,
+    "/api/v1/draws/{draw}/entries": 404,
+}
 
 
 def test_every_call_answers_as_documented_without_a_token(server: RunningServer, document: dict[str, Any]) -> None:

@@ -12,6 +12,14 @@ BODIES: dict[str, dict[str, Any]] = {
     "LeaveRequest": {"final": True},
     "NewQueue": {"id": "sale", "name": "Summer sale", "target_url": "https://shop.example/sale", "admission_rate": 25},
     "QueueChanges": {"admission_rate": 50, "status": "active"},
+    "NewOpening": {
+        "name": "Friday night",
+        "prequeue_at": "2027-01-15T08:30:00Z",
+        "starts_at": "2027-01-15T09:00:00Z",
+        "draw": "random",
+        "settings": {"admission_rate": 40},
+    },
+    "OpeningChanges": {"starts_at": "2027-01-15T10:00:00Z"},
     "CallNext": {"count": 1, "desk": "Desk 2"},
     "CallOne": {"desk": "Desk 2"},
     "Prioritise": {"level": 2},
@@ -47,6 +55,8 @@ PATH = {
     "pass_id": "9f86d081884c7d65",
     "key_id": "2c26b46b68ff",
     "version": "7",
+    "opening": "1f0c9a77b2",
+    "draw": "demo.1f0c9a77b2",
     "webhook": "6b86b273ff34",
     "delivery": "d4735e3a265e16eee03f59718b9b5d03",
 }
@@ -93,6 +103,7 @@ _FIELDS: dict[str, Any] = {
     "generation": 2,
     "url": "https://shop.example/fairline",
 }
+_HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 #: Example values of fields, by type and name; they come before those by name alone.
 _FIELDS_OF_TYPES = {
     ("SessionAnswer", "status"): "active",
@@ -149,6 +160,24 @@ _FIELDS_OF_TYPES = {
     ("DeliveryAnswer", "notice"): "called",
     ("MailAnswer", "sender"): "The Shop <line@shop.example>",
     ("DeliveryAnswer", "error"): "answered 500",
+    ("Settings", "status"): "active",
+    ("OpeningAnswer", "id"): PATH["opening"],
+    ("OpeningAnswer", "name"): "Friday night",
+    ("OpeningAnswer", "draw"): "random",
+    ("OpeningAnswer", "settings"): {"admission_rate": 40},
+    ("DrawAnswer", "id"): PATH["draw"],
+    ("DrawAnswer", "opening"): PATH["opening"],
+    ("DrawAnswer", "scheme"): "fairline-draw-1",
+    ("DrawAnswer", "commitment"): _HASH,
+    ("ReceiptAnswer", "draw"): PATH["draw"],
+    ("ReceiptAnswer", "label"): "123",
+    ("ReceiptAnswer", "nonce"): _HASH[:32],
+    ("ReceiptAnswer", "leaf"): _HASH,
+    ("ReceiptAnswer", "path"): [["left", _HASH]],
+    ("ReceiptAnswer", "value"): _HASH,
+    ("ReceiptAnswer", "level"): 0,
+    ("ReceiptAnswer", "rank"): 1204,
+    ("ReceiptAnswer", "count"): 18_332,
 }
 _TIME = "2026-07-01T08:00:00Z"
 
@@ -183,6 +212,8 @@ def _sample(schema: Schema, components: dict[str, Schema], owner: str, field: st
         nullable = any(option.get("type") == "null" for option in schema["anyOf"])
         return None if nullable else _sample(schema["anyOf"][0], components, owner, field)
     match schema.get("type"):
+        case "array" if "prefixItems" in schema:
+            return [_sample(item, components, owner, field) for item in schema["prefixItems"]]
         case "array":
             return [_sample(schema["items"], components, owner, field)] if isinstance(schema.get("items"), dict) else []
         case "integer" | "number":

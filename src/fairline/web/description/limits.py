@@ -22,6 +22,7 @@ WEB_ADDRESS: Schema = {"pattern": "^https?://[^/]", "format": "uri"}
 MAIL_ADDRESS: Schema = {"pattern": "^[^@]+@[^@]+$", "format": "email"}
 QUEUE: Schema = {"pattern": f"^{ID_PATTERN}$"}
 _TEXT_NAMES = "|".join((*branding.TEXTS, *branding.NOTICE_TEXTS, branding.SERIES_TEXT.pattern))
+_SOME_SETTINGS: Schema = {"$ref": "#/components/schemas/QueueChanges"}
 
 
 def _whole(pattern: re.Pattern[str]) -> Schema:
@@ -34,7 +35,7 @@ def _or_empty(pattern: str) -> Schema:
 
 #: By type and field; a type that is derived from another one has its limits too.
 LIMITS: dict[str, dict[str, Schema]] = {
-    "QueueSettings": {
+    "Settings": {
         "target_url": _or_empty("https?://[^/].*"),
         "stock_url": _or_empty("https?://[^/].*"),
         "bypass_paths": {"maxItems": bypass.MOST, "items": _whole(bypass.PATH)},
@@ -62,6 +63,8 @@ LIMITS: dict[str, dict[str, Schema]] = {
         },
     },
     "NewQueue": {"id": QUEUE},
+    "NewOpening": {"settings": _SOME_SETTINGS},
+    "OpeningChanges": {"settings": _SOME_SETTINGS},
     "JoinRequest": {
         "email": MAIL_ADDRESS,
         "language": {"pattern": f"^(?:{'|'.join(LANGUAGES)})(?:-.*)?$"},

@@ -54,6 +54,8 @@ PARAMS: dict[str, tuple[Any, str]] = {
     ),
     "ticket": (Annotated[int, Meta(ge=1, le=LARGEST_TICKET)], "The ticket's number."),
     "version": (Version, "The version of the settings."),
+    "opening": (Annotated[str, Meta(min_length=1, max_length=64)], "The opening's id."),
+    "draw": (Annotated[str, Meta(min_length=1, max_length=130)], "The draw's id: `draw_id` of an opening."),
     "webhook": (Annotated[str, Meta(min_length=1, max_length=64)], "The webhook's id."),
     "delivery": (Annotated[str, Meta(min_length=1, max_length=64)], "The delivery's id."),
     "name": (Annotated[str, Meta(min_length=1, max_length=100)], "The file's name."),
