@@ -166,7 +166,8 @@ class Drawing:
             "inline_css": Markup(self._assets.text("waiting.css")) if content.state == "joining" else "",
             "form_css": self._assets.url("form.css"),
             "script": self._assets.url("waiting.js"),
-            "modules": (self._live_modules if content.live else self._modules) + [script["start"]] * bool(script["start"]),
+            "modules": (self._live_modules if content.live else self._modules)
+            + [script["start"]] * bool(script["start"]),
             "mails": self._mails,
             "form_script": self._assets.url("form.js"),
             "data": script,
