@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import Page
 
+from tests.browser.openings import OPENING_SCENES
 from tests.browser.venue import Person, Queue, Venue, eventually, never_answer, shows
 
 #: A small logo, as an operator would set it.
@@ -219,4 +220,5 @@ SCENES: dict[str, Callable[[Venue, Person, str], Page]] = {
     "inside": inside,
     "finished": finished,
     "unknown": unknown,
+    **OPENING_SCENES,
 }

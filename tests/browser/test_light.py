@@ -18,7 +18,7 @@ STILL = 0.02
 WAITING_BYTES = 21 * 1024
 
 #: Adds up how far things have moved that people saw, without their doing.
-_WATCH_SHIFTS = """
+WATCH_SHIFTS = """
 window.shifted = 0;
 new PerformanceObserver((list) => {
   for (const each of list.getEntries()) if (!each.hadRecentInput) window.shifted += each.value;
@@ -60,7 +60,7 @@ def test_the_position_is_there_after_three_round_trips(venue: Venue, come: NewPe
     queue.others(12)
     me = come(locale="fr-FR")  # its texts are longer, and take more lines
     page = me.tab()
-    page.add_init_script(_WATCH_SHIFTS)
+    page.add_init_script(WATCH_SHIFTS)
     wire = Wire(me.context, page)
     page.goto(queue.url)
     shows(page, "position").to_have_text("13")
@@ -103,7 +103,7 @@ def test_nothing_moves_on_any_page(venue: Venue, come: NewPerson, cookies: Cooki
         someone.context.add_cookies(cookies["operator"])
         for address, there in pages.items():
             page = someone.tab()
-            page.add_init_script(_WATCH_SHIFTS)
+            page.add_init_script(WATCH_SHIFTS)
             page.goto(address)
             expect(page.locator(there).first).to_be_visible()
             if "/admin" in address:

@@ -88,6 +88,11 @@ class Queue:
         assert answer.is_success, answer.text
         return answer.json() if answer.content else None
 
+    def public(self) -> dict[str, Any]:
+        """Its state, as everyone may see it."""
+        state: dict[str, Any] = self._http.get(f"/queues/{self.name}").json()
+        return state
+
     def set(self, **settings: Any) -> None:
         """Change settings."""
         self.admin("PATCH", json=settings)

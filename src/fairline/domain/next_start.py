@@ -27,6 +27,11 @@ class NextStart(Struct, frozen=True, kw_only=True):
         """Whether people can join before it."""
         return self.joins_at < self.starts_at
 
+    @property
+    def early_hours(self) -> float:
+        """How many hours before the start people can join."""
+        return (self.starts_at - self.joins_at) / 3_600_000
+
 
 def next_start(settings: QueueSettings) -> NextStart | None:
     """The next start of a queue: of its pre-queue, if one is in progress. None if no start is planned."""

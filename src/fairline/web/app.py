@@ -36,6 +36,8 @@ from fairline.web.metrics.measurements import Metrics
 from fairline.web.metrics.page import MetricsPage
 from fairline.web.pages.arrived import ArrivalPages
 from fairline.web.pages.board import BoardPages
+from fairline.web.pages.calendar_file import CalendarFiles
+from fairline.web.pages.draw_page import DrawPages
 from fairline.web.pages.drawing import Drawing
 from fairline.web.pages.home import HomePage
 from fairline.web.pages.joining import JoinPages
@@ -75,6 +77,8 @@ def operations(context: Context, keeper: Keeper | None, metrics: Metrics | None 
             ArrivalPages(access),
             JoinPages(access),
             KioskPages(access),
+            DrawPages(access, assets),
+            CalendarFiles(access),
         ),
         *dashboard_operations(DashboardPages(context, assets)),
     ]

@@ -103,7 +103,7 @@ class PageContent:
         self.start = Start(queue, self.words, start, now) if start is not None else None
         self.now = now if now is not None else round(time.time() * 1000)
         self._opens = opens
-        self._has_ended = has_ended(settings)
+        self.has_ended = has_ended(settings)
         self._joins_at_once = not settings.needs_form and not settings.require_user_token
 
     @property
@@ -187,7 +187,7 @@ class PageContent:
     def _end(self) -> str:
         if self.state == "prequeue" and self.start is not None and self.start.draws:
             return "prequeue_draw"
-        if self.state == "paused" and self._has_ended:
+        if self.state == "paused" and self.has_ended:
             return "ended"
         reason = self.ticket.reason if self.ticket is not None and self.state == "expired" else UNSET
         return _ENDS.get(reason, self.state) if isinstance(reason, Reason) else self.state
@@ -360,7 +360,7 @@ class PageContent:
         starts = self.start is not None or self._opens is not None or self.follows
         if starts:
             texts |= self.words.words(*START_WORDS)
-        if self._has_ended:
+        if self.has_ended:
             texts |= {"paused_title": self.words("ended_title"), "paused_text": self.words("ended_text")}
         if self.live and self.walk_in and self._must_stay:
             texts["waiting_text"] = self.words("waiting_stay")

@@ -10,6 +10,8 @@ from msgspec import Meta
 from fairline.web.description.page import HTML
 from fairline.web.pages.arrived import ArrivalPages
 from fairline.web.pages.board import BoardPages
+from fairline.web.pages.calendar_file import MEDIA, CalendarFiles
+from fairline.web.pages.draw_page import DrawPages
 from fairline.web.pages.home import HomePage
 from fairline.web.pages.joining import JoinPages
 from fairline.web.pages.kiosk import KioskPages
@@ -32,6 +34,8 @@ def page_operations(
     arrival: ArrivalPages,
     joining: JoinPages,
     kiosk: KioskPages,
+    draws: DrawPages,
+    calendars: CalendarFiles,
 ) -> list[Operation]:
     """The board, the pages on people's devices, and the kiosk."""
     return [
@@ -55,6 +59,20 @@ def page_operations(
         *_arrival(arrival),
         *_joining(joining),
         *_kiosk(kiosk),
+        _page(
+            "GET /draws/{draw}",
+            "What is published of a draw, for people: they can check it in their browser, and see their receipt.",
+            slow=draws.show,
+            compression=Compression.FOR_STRANGERS,
+            problems=("draw_not_found",),
+        ),
+        _page(
+            "GET /q/{queue}/opening.ics",
+            "The next start of a queue as a file for calendars.",
+            slow=calendars.next_start,
+            media=MEDIA,
+            problems=("queue_not_found", "not_found"),
+        ),
     ]
 
 

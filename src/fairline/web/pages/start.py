@@ -15,6 +15,8 @@ from fairline.domain.next_start import NextStart
 from fairline.web.pages.languages import Language
 
 _HOUR, _DAY = 3600, 86_400
+#: Where people can join longer before the start, the page says on which day.
+_OTHER_DAY_HOURS = 8
 
 
 class Start:
@@ -48,7 +50,9 @@ class Start:
         """How one takes part."""
         if not self._start.has_prequeue:
             return self._words("not_open_text")
-        joins = with_time(self._words("not_open_joins"), _moment(self._start.joins_at), day=True)
+        joins = with_time(
+            self._words("not_open_joins"), _moment(self._start.joins_at), day=self._start.early_hours > _OTHER_DAY_HOURS
+        )
         how = self._words("not_open_draw" if self.draws else "not_open_first")
         return joins + " " + escape(how) + " " + escape(self._words("not_open_text"))
 
