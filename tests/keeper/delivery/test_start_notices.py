@@ -181,11 +181,14 @@ async def wish(service: Fairline, queue: QueueId, who: str, opening: str, email:
 async def test_who_asked_on_the_page_is_told_the_start_and_the_rank_once(
     service: Fairline, queue: QueueId, mailbox: Mailbox
 ) -> None:
-    opening = await plan(service, queue, 1.5)
+    opening = await plan(service, queue, LATER)
+    await until_phase(service, queue, Phase.PREQUEUE)
     for who in ("Ada", "Bea", "Cyd"):
         await wish(service, queue, who, opening, f"{who.lower()}.{queue}@example.com")
     made = Dispatch(service, private=True, public_url=PUBLIC, mailer=mailer(mailbox), round_seconds=0.02)
     async with at_work(made):
+        soon = datetime.fromtimestamp(await service.store.time() / 1000, UTC) + timedelta(seconds=1.1)
+        await Openings(service).change(queue, opening, {"starts_at": soon})
         await until_phase(service, queue, Phase.OPEN)
         await until(lambda: len(mailbox.mails) == 4)
         drawn = await ranks(service, queue)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,11 +11,12 @@ import httpx
 import pytest
 
 from tests.backends import HOST, wait_until
+from tests.keeper.delivery.notices import told
 from tests.mailbox import Mailbox
 from tests.receiver import Receiver
 from tests.web.running import RunningServer
 
-STORES = ("embedded",)
+STORES = ("embedded", "embedded-postgres")
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +44,7 @@ def server(
 def test_the_start_and_the_rank_are_told_by_text_message_and_by_mail(
     server: RunningServer, admin: httpx.Client, mailbox: Mailbox, receiver: Receiver
 ) -> None:
+    email = f"ada.{secrets.token_hex(4)}@example.com"
     body = {"id": "sale", "name": "The Sale", "admission": "manual", "join_limit_per_ip": 0}
     body |= {"notices": ["opening_started", "nearly"], "notice_place": 5, "status": "maintenance"}
     assert admin.post("/queues", json=body).status_code == 201
@@ -66,14 +69,14 @@ def test_the_start_and_the_rank_are_told_by_text_message_and_by_mail(
     others = [join(client_id=f"c{number}") for number in range(4)]
     asked = join(client_id="b")
     bearer = {"authorization": f"Bearer {asked['token']}"}
-    wish = {"email": "ada@example.com", "place": 1, "language": "en"}
+    wish = {"email": email, "place": 1, "language": "en"}
     assert httpx.post(f"{public}/mail", json=wish, headers=bearer).status_code == 204
-    assert receiver.letters == mailbox.mails == [], "nothing is told before the start"
+    assert (told(receiver), mailbox.texts(email)) == ([], []), "nothing is told before the start"
     moved = admin.patch(f"/queues/sale/openings/{opening}", json={"starts_at": moment(1.5)})
     assert moved.status_code == 200, moved.text
 
     def mails() -> list[str]:
-        return [text for text in mailbox.texts("ada@example.com") if "started" in text]
+        return [text for text in mailbox.texts(email) if "started" in text]
 
     def letters() -> list[dict[str, Any]]:
         return [letter.told for letter in receiver.letters if letter.told["notice"] == "opening_started"]
