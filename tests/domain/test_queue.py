@@ -111,7 +111,7 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
         [None, "x", [1], ["1" * 201]],
     ),
     "notices": (
-        "a list with any of joined, nearly, called, returned, transferred",
+        "a list with any of joined, nearly, called, returned, transferred, opening_started",
         [[], ["joined", "nearly", "called", "returned", "transferred"]],
         [None, "called", ["calls"], [1]],
     ),

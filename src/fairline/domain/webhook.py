@@ -143,8 +143,8 @@ def body_of(hook: Webhook, queue: QueueId, event: Event, label: str | None, pers
 
 
 def delivery_id(box: str, queue: QueueId, event: Event, form: str = "") -> str:
-    """The id of one event for one receiver in one form. It includes the time, because a recreated queue may count its
-    events from the start again."""
+    """The id of one event for one receiver in one form, such as the notice to one person. It includes the time, because
+    a recreated queue may count its events from the start again."""
     return sha256(f"{box} {queue} {event.id} {event.at}{form}".encode()).hexdigest()[:32]
 
 

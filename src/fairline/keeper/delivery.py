@@ -49,6 +49,8 @@ class Outcome(Struct, frozen=True):
     """It was not sent because its recipient has received as many as allowed."""
     retry_after: float | None = None
     """The receiver asks for a pause of this many seconds."""
+    done: bool = False
+    """It was for nobody: a step of the outbox itself."""
     later: float | None = None
     """It is not time for it yet: look again in this many seconds. That is no try, and not a failure."""
 
@@ -153,6 +155,9 @@ class DeliveryWorker:
     async def _settle(self, box: str, delivery: Delivery, outcome: Outcome) -> None:
         if outcome.later is not None:
             await self._outbox.settle_retry(box, delivery, outcome.later, "")
+            return
+        if outcome.done:
+            await self._outbox.settle_sent(box, delivery)
             return
         error = outcome.error[:ERROR_LENGTH]
         if outcome.sent or outcome.overtaken or outcome.limited:

@@ -16,6 +16,7 @@ from fairline.domain.events import Event
 from fairline.domain.mail import Relay, Security, mailbox, message
 from fairline.domain.notices import unpacked
 from fairline.domain.queue import QueueId
+from fairline.domain.ticket import Person
 from fairline.keeper.delivery import Outcome
 from fairline.keeper.notices import NoticeWriter
 from fairline.store import Delivery, NewDelivery
@@ -114,13 +115,17 @@ class MailBox:
 
     async def new_deliveries(self, queue: QueueId, events: Sequence[Event]) -> list[NewDelivery]:
         """The notices for some events to people who left an e-mail address."""
-        return await self._notice_writer.new_deliveries(
-            self.id, queue, events, lambda person: bool(person.email), whole=True
-        )
+        return await self._notice_writer.new_deliveries(self.id, queue, events, _reachable, whole=True)
 
     async def send(self, delivery: Delivery) -> Outcome:
         """Send one notice, unless it is no longer true or its recipient has received too many."""
+        if outcome := await self._notice_writer.take_step(self.id, delivery, _reachable, whole=True):
+            return outcome
         notice = unpacked(delivery.payload)
         to = mailbox(notice.to.email) if notice.to and notice.to.email else ""
         unsent = await self._notice_writer.unsent(self.id, delivery, notice, to)
         return unsent or await self._mailer.send(message(notice, self._mailer.sender))
+
+
+def _reachable(person: Person) -> bool:
+    return bool(person.email)

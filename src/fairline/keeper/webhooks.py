@@ -91,6 +91,9 @@ class HookBox:
 
     async def send(self, delivery: Delivery) -> Outcome:
         """Post one delivery. A notice is posted only if it is still true and its recipient is below the limit."""
+        whole = self._hook.include_person
+        if outcome := await self._notice_writer.take_step(self.id, delivery, _reachable, whole=whole):
+            return outcome
         unsent = await self._unsent(delivery) if _kind(delivery.payload).type == NOTICE else None
         return unsent or await post(self._hook, self._private, delivery)
 

@@ -27,7 +27,8 @@ _CURSOR = "none"
 
 
 class Wish(Struct, frozen=True, kw_only=True):
-    """What to send to a browser or a mailbox, and when: at a place, some minutes before the turn, or at the turn."""
+    """What to send to a browser or a mailbox, and when: at a place, some minutes before the turn, at the turn, or at
+    the start of an opening."""
 
     queue: str
     ticket: int
@@ -41,16 +42,19 @@ class Wish(Struct, frozen=True, kw_only=True):
     title: str
     text: str
     url: str
+    opening: str = ""
+    """The opening whose start is to be told."""
 
     @property
     def is_turn(self) -> bool:
         """Whether it is to be sent at the turn."""
-        return self.place is None and self.minutes is None
+        return self.place is None and self.minutes is None and not self.opening
 
     @property
     def id(self) -> str:
         """The same for the same wish, so that it is kept once."""
         when = f"{self.queue} {self.ticket} {self.joined} {self.place} {self.minutes} {self._to}"
+        when += f" {self.opening}" if self.opening else ""
         return sha256(when.encode()).hexdigest()[:32]
 
     @property

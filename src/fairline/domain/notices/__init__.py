@@ -19,13 +19,15 @@ NOTICE = "notice"
 
 
 class NoticeKind(StrEnum):
-    """The kinds of notices. `called` is sent again at a recall, and is also sent when someone was let in."""
+    """The kinds of notices. `called` is sent again at a recall, and is also sent when someone was let in. All of them
+    are about one ticket's event, except `opening_started`: that event is about everyone in line."""
 
     JOINED = "joined"
     NEARLY = "nearly"
     CALLED = "called"
     RETURNED = "returned"
     TRANSFERRED = "transferred"
+    OPENING_STARTED = "opening_started"
 
 
 #: The events that lead to a notice.
@@ -37,6 +39,7 @@ KIND_OF: dict[EventType, NoticeKind] = {
     EventType.RECALLED: NoticeKind.CALLED,
     EventType.RETURNED: NoticeKind.RETURNED,
     EventType.TRANSFERRED: NoticeKind.TRANSFERRED,
+    EventType.OPENING_STARTED: NoticeKind.OPENING_STARTED,
 }
 
 
@@ -90,7 +93,7 @@ def is_current(notice: Notice, ticket: Ticket | None) -> bool:
             return ticket.status in LIVE
         case NoticeKind.NEARLY:
             return ticket.status is Status.WAITING and not ticket.on_hold
-        case NoticeKind.RETURNED:
+        case NoticeKind.RETURNED | NoticeKind.OPENING_STARTED:
             return ticket.status is Status.WAITING
         case NoticeKind.CALLED:
             # If they were called again since, the notice of that call tells them.

@@ -12,6 +12,10 @@ from fairline.domain.notices import NoticeKind
 _RIGHT_TO_LEFT = {"ar"}
 
 
+#: The kinds that have a text for when a value is known.
+_VARIANTS = {NoticeKind.JOINED: "position", NoticeKind.CALLED: "desk", NoticeKind.OPENING_STARTED: "rank"}
+
+
 def direction(language: str) -> str:
     """The text direction of a language: `ltr` or `rtl`."""
     return "rtl" if language in _RIGHT_TO_LEFT else "ltr"
@@ -25,6 +29,11 @@ def words(language: str) -> dict[str, str]:
     return found
 
 
+def number(language: str, n: int) -> str:
+    """A number with the separators of a language."""
+    return f"{n:,}".replace(",", words(language)["group"])
+
+
 class Wording:
     """The texts of a queue's notices in one language: the built-in texts, or the operator's own."""
 
@@ -35,22 +44,23 @@ class Wording:
 
     def subject(self, kind: NoticeKind, values: dict[str, str]) -> str:
         """The subject of a notice."""
-        return _filled(self._words[f"{kind}_subject"], values)
+        return filled(self._words[f"{kind}_subject"], values)
 
     def text(self, kind: NoticeKind, values: dict[str, str]) -> str:
         """The text of a notice. The link is at its end, unless the operator's text places it elsewhere. Some built-in
-        texts have a variant with the position or the desk, which is used if there is one."""
+        texts have a variant with the position, the desk or the rank in a draw, which is used if there is one."""
         name = f"notice_{kind}"
         found = self._own.get(f"{name}.{self._language}") or self._own.get(name)
         if not found:
-            variant = {NoticeKind.JOINED: "position", NoticeKind.CALLED: "desk"}.get(kind)
+            variant = _VARIANTS.get(kind)
             found = self._words[f"{kind}_{variant}" if variant and values[variant] else kind.value]
         if values["url"] and "{url}" not in found:
             found += " {url}"
-        return _filled(found, values).strip()
+        return filled(found, values).strip()
 
 
-def _filled(words: str, values: dict[str, str]) -> str:
+def filled(words: str, values: dict[str, str]) -> str:
+    """A text with these values in the place of their names."""
     # Only known names are replaced, and only once: the operator's text may contain other braces, and so may a name.
     parts = words.split("{")
     filled = parts[0]

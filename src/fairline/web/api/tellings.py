@@ -6,6 +6,7 @@ import msgspec
 
 from fairline.domain.branding import LANGUAGES
 from fairline.domain.mail import checked_address
+from fairline.domain.opening_steps import current_opening
 from fairline.domain.push import Subscription, check
 from fairline.domain.queue import QueueId
 from fairline.errors import AddressRefused, InvalidRequest, QueueNotFound
@@ -35,7 +36,8 @@ class Tellings:
         self._wishes = Wishes(context.service)
 
     async def by_push(self, request: Request) -> Response:
-        """Tell a browser by Web Push when it is nearly their turn, and when it is."""
+        """Tell a browser by Web Push when it is nearly their turn, and when it is; before an opening has started, also
+        when it starts."""
         self._context.ticket_claims(request)  # before the body, which is nobody's without a ticket
         body = request.decode(_push)
         subscription = Subscription(body.endpoint, body.p256dh, body.auth)
@@ -53,7 +55,8 @@ class Tellings:
         return _DONE
 
     async def by_mail(self, request: Request) -> Response:
-        """Tell by e-mail when it is nearly their turn, and when it is."""
+        """Tell by e-mail when it is nearly their turn, and when it is; before an opening has started, also when it
+        starts."""
         self._context.ticket_claims(request)
         body = request.decode(_mail)
         if not self._context.settings.smtp_url:
@@ -104,4 +107,8 @@ def _wishes_of(
             url=f"/q/{answer.queue}?lang={language}",
         )
 
-    return [wish("tell_title", body.place, body.minutes), wish("admitted_title", None, None)]
+    wishes = [wish("tell_title", body.place, body.minutes), wish("admitted_title", None, None)]
+    opening = current_opening(answer.settings)
+    if opening is not None and answer.settings.held_back:
+        wishes.append(msgspec.structs.replace(wish("tell_started", None, None), opening=opening.id))
+    return wishes

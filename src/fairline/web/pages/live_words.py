@@ -22,6 +22,8 @@ LIVE_WORDS = (
     "tell_open",
     "tell_blocked",
     "tell_title",
+    "tell_started",
+    "tell_start",
     "tell_mailed",
     "tell_mail_limit",
     "tell_mail_failed",

@@ -1,9 +1,11 @@
 /**
- * "Tell me when it's nearly my turn": a notification, also by Web Push when the page is closed, and a screen that stays
- * on. It is loaded when someone opens it.
+ * "Tell me when it's nearly my turn", and that an opening has started: a notification, also by Web Push when the page is
+ * closed, and a screen that stays on. It is loaded when someone opens it.
  */
 
 const SECONDS = 60;
+/** The phases of an opening before its start. */
+const HELD_BACK = ["prequeue", "drawing"];
 
 import { fill } from "./format.js";
 
@@ -15,6 +17,7 @@ export function offer(box, { texts, data, say, ring, key }) {
     told = false,
     pushed = false,
     label = "",
+    held = false,
     lock;
 
   const stored = (value) => {
@@ -27,9 +30,11 @@ export function offer(box, { texts, data, say, ring, key }) {
     return {};
   };
 
-  const tell = (text) => {
-    say("told", text);
-    say("announce", text);
+  /** Say what will be told; before an opening has started, its start is told as well. */
+  const tell = (text, wish = true) => {
+    const whole = held && wish ? `${text} ${texts.tell_start}` : text;
+    say("told", whole);
+    say("announce", whole);
   };
 
   function show() {
@@ -90,7 +95,7 @@ export function offer(box, { texts, data, say, ring, key }) {
     told = false;
     if (wanted && (await Notification.requestPermission()) !== "granted") {
       wanted = false;
-      tell(texts.tell_blocked);
+      tell(texts.tell_blocked, false);
     }
     stored({ wanted, when: when.value, label });
     show();
@@ -120,7 +125,19 @@ export function offer(box, { texts, data, say, ring, key }) {
   // A lock ends when the page is hidden.
   document.addEventListener("visibilitychange", () => lock && !document.hidden && keepAwake(true));
 
+  function notifyNow(title) {
+    if (!wanted || pushed) return;
+    try {
+      new Notification(title, { body: `${data.name} · ${label}`, tag: label });
+    } catch {
+      /* some browsers show notifications of service workers only */
+    }
+  }
+
   return (answer) => {
+    const before = held;
+    held = HELD_BACK.includes(answer.phase);
+    if (before && !held) notifyNow(texts.tell_started);
     if (!label) {
       label = answer.label;
       const before = stored();
@@ -139,12 +156,6 @@ export function offer(box, { texts, data, say, ring, key }) {
     if (!near || told) return;
     told = true;
     ring();
-    if (wanted && !pushed) {
-      try {
-        new Notification(texts.tell_title, { body: `${data.name} · ${label}`, tag: label });
-      } catch {
-        /* some browsers show notifications of service workers only */
-      }
-    }
+    notifyNow(texts.tell_title);
   };
 }

@@ -80,7 +80,7 @@ BEGIN
 END $$;
 
 -- note_nearly: mark the first in line as nearly there: once for each ticket, with an event.
--- Returns the numbers that were not marked before, in order.
+-- Returns the numbers that were not marked before, in order; nobody is nearly there before an opening has started.
 CREATE FUNCTION note_nearly(_id text, _at bigint, _many int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := tallies_of(_id);
@@ -99,6 +99,9 @@ BEGIN
     RETURN '[]';
   END IF;
   _tallies := locked(_id);
+  IF held_back((settings_of(_tallies.queue)).phase) THEN
+    RETURN '[]';
+  END IF;
   _now := moment(_at);  -- somebody may have joined while this waited for its turn: their event must not be older
   SELECT array_agg(f.number ORDER BY f.rank), array_agg(f.rank::text ORDER BY f.rank) INTO _numbers, _ranks FROM (
     SELECT l.number, row_number() OVER (ORDER BY l.place) AS rank FROM line l WHERE l.queue = _tallies.queue
