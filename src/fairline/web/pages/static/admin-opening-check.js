@@ -187,5 +187,10 @@ function rehearsalPart(path, over) {
 
 const PASSED = { label: t("opening_passed"), tone: "good" };
 const FAILED = { label: t("opening_failed"), tone: "bad" };
-const stepLine = ({ step, passed, found }) =>
-  h("li", { "data-step": step, "data-passed": String(passed) }, badge(passed ? PASSED : FAILED), h("p", {}, found));
+const stepLine = ({ step, passed, title, found }) =>
+  h(
+    "li",
+    { "data-step": step, "data-passed": String(passed) },
+    badge(passed ? PASSED : FAILED),
+    h("div", {}, h("h4", {}, title), h("p", {}, found)),
+  );
