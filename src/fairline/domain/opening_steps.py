@@ -133,6 +133,12 @@ def in_force(settings: QueueSettings, opening: Opening) -> QueueSettings:
     return checked({"status": QueueStatus.ACTIVE, **opening.settings}, settings)
 
 
+def before(settings: QueueSettings, opening: Opening) -> QueueSettings:
+    """The settings as an opening will find them, if nobody changes them: another one that is in progress is over."""
+    current = current_opening(settings)
+    return settings if current is None or current.id == opening.id else ended(settings, current)
+
+
 def checked_with_openings(changes: dict[str, Any], settings: QueueSettings) -> QueueSettings:
     """The settings after changes, checked also with those of each opening that is still to come."""
     changed = checked(changes, settings)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from fairline.domain.opening import Opening, OpeningState
-from fairline.domain.opening_steps import in_force, with_changed, with_new, without
+from fairline.domain.opening_steps import before, in_force, with_changed, with_new, without
 from fairline.domain.queue import QueueId
 from fairline.domain.queue_settings import QueueSettings
 from fairline.errors import OpeningNotFound
@@ -77,8 +77,8 @@ class Openings:
     async def preview(self, queue: QueueId, opening: str) -> QueueSettings:
         """Return the settings of the queue as they will be while an opening is in progress."""
         found = await self.one(queue, opening)
-        settings = found.configured.settings
-        return in_force(settings, found.opening) if found.opening.state is OpeningState.SCHEDULED else settings
+        settings, planned = found.configured.settings, found.opening
+        return in_force(before(settings, planned), planned) if planned.state is OpeningState.SCHEDULED else settings
 
     async def _changed(
         self,

@@ -14,7 +14,7 @@ import structlog
 from msgspec.structs import replace
 
 from fairline.domain.opening import Opening, OpeningState
-from fairline.domain.opening_steps import in_force
+from fairline.domain.opening_steps import before, in_force
 from fairline.domain.queue import QueueId
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.rehearsal import (
@@ -73,11 +73,12 @@ class Rehearsals:
         begun = [at for each in await self._store.queues() if (at := rehearsed_at(each)) is not None]
         if self._running or any(now - at < _LONGEST_MS for at in begun):
             raise RehearsalRunning
-        settings = in_force(found.configured.settings, found.opening)
+        present = before(found.configured.settings, found.opening)
+        settings = in_force(present, found.opening)
         stage = rehearsal_queue(now, secrets.token_hex(8))
         people = min(PEOPLE, settings.max_queue_size)
         rehearsal = Rehearsal(id=stage, began=now, people=people, plan=plan_of(settings, found.opening))
-        play = Play(self._service, stage, found.configured.settings, found.opening, people)
+        play = Play(self._service, stage, present, found.opening, people)
         await play.prepare()
         keep = _Keep(self._service, queue, opening, rehearsal)
         await keep.write()

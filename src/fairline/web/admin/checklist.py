@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from fairline.domain.opening import Opening
 from fairline.domain.opening_checks import Check, CheckName, CheckState, Value, opening_checks
-from fairline.domain.opening_steps import in_force
+from fairline.domain.opening_steps import before, in_force
 from fairline.domain.queue import QueueId
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.rehearsal import RehearsalState
@@ -20,7 +20,7 @@ from fairline.errors import AddressRefused, InvalidRequest, ServiceFailed
 from fairline.keeper import outbound
 from fairline.service.openings import Openings
 from fairline.service.rehearsal import Rehearsals
-from fairline.settings import PrivateAddresses
+from fairline.settings import BeaconKind, PrivateAddresses
 from fairline.store import Role
 from fairline.store.machine import FILES_WANTED, free_space, open_files
 from fairline.web.admin.operator_call import Call, OperatorCalls, Operators
@@ -93,7 +93,7 @@ class ChecklistCalls(OperatorCalls):
         """All checks, in the words of the reader."""
         people = _people_in_query(call)
         found = await self._openings.one(call.queue, call.request.params["opening"])
-        settings, opening = found.configured.settings, found.opening
+        settings, opening = before(found.configured.settings, found.opening), found.opening
         during = in_force(settings, opening)
         snapshot, _ = await self._service.snapshot(call.queue)
         checks = list(opening_checks(settings, during, opening, snapshot, people))
@@ -110,7 +110,7 @@ class ChecklistCalls(OperatorCalls):
     def _draw(self, opening: Opening) -> Check | None:
         if not opening.drawn:
             return None
-        has_beacon = bool(getattr(self._settings, "beacon", ""))
+        has_beacon = self._settings.beacon is not BeaconKind.OFF
         state = CheckState.OK if has_beacon else CheckState.LOOK
         return Check(CheckName.DRAW, state, "draw_beacon" if has_beacon else "draw_secret_alone")
 
@@ -202,7 +202,7 @@ def check_answer(t: Language, check: Check) -> CheckAnswer:
     """A check in the words of a language."""
     values = {name: _shown(t, name, value) for name, value in check.values.items()}
     advice = t(f"advice_{check.found}", **values) if f"advice_{check.found}" in t.names else ""
-    return CheckAnswer(check.name, check.state, t(f"check_{check.name}"), t(f"found_{check.found}", **values), advice)
+    return CheckAnswer(check.name, check.state, t(f"checked_{check.name}"), t(f"found_{check.found}", **values), advice)
 
 
 def _shown(t: Language, name: str, value: Value) -> str:

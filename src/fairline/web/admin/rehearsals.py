@@ -23,8 +23,9 @@ class RehearsalStepAnswer(Struct, frozen=True):
 
     step: StepName
     passed: bool
+    title: str
+    """What was looked at, in the language of the request, as `found`."""
     found: str
-    """What was found, in the language of the request."""
 
 
 class RehearsalAnswer(Struct, frozen=True, kw_only=True):
@@ -97,7 +98,9 @@ def rehearsal_answer(t: Language, rehearsal: Rehearsal) -> RehearsalAnswer:
         ended_at=moment(rehearsal.ended) if rehearsal.ended else None,
         people=rehearsal.people,
         steps=[
-            RehearsalStepAnswer(step.name, step.passed, t(f"rehearsal_{step.found}", **step.values))
+            RehearsalStepAnswer(
+                step.name, step.passed, t(f"rehearsed_{step.name}"), t(f"rehearsal_{step.found}", **step.values)
+            )
             for step in rehearsal.steps
         ],
     )

@@ -9,7 +9,7 @@ let listed = [
   ["?", t("key_list")],
   ["g q", t("key_queues")],
   ["/", t("key_search")],
-  ["1 … 5", t("key_tabs")],
+  ["1 … 6", t("key_tabs")],
   ["p", t("key_pause")],
   ["n", t("call_next")],
   ["r", t("key_rate")],

@@ -3,8 +3,27 @@
 import { get, post } from "./admin-api.js";
 import { badge, confirm, h, redraw, table, toast } from "./admin-dom.js";
 import { guard } from "./admin-frame.js";
+import { openingChanges } from "./admin-opening-changes.js";
 import { t } from "./admin-text.js";
 import { dateTime, value } from "./admin-words.js";
+
+/** The lines of one changed setting. The phase of an opening is said with its state. */
+function lines(name, { from, to }) {
+  if (name === "phase") return [];
+  if (name === "openings")
+    return openingChanges({ from, to }).map((text) => h("p", { class: "change", "data-change": "opening" }, text));
+  return [
+    h(
+      "p",
+      { class: "change" },
+      h("code", {}, name),
+      " ",
+      h("span", { class: "from" }, value(from)),
+      " → ",
+      h("b", {}, value(to)),
+    ),
+  ];
+}
 
 export class History {
   constructor(queue, panel) {
@@ -46,17 +65,7 @@ export class History {
       const changes =
         revision.changes === null
           ? [h("p", { class: "note" }, t("change_deleted"))]
-          : Object.entries(revision.changes).map(([name, { from, to }]) =>
-              h(
-                "p",
-                { class: "change" },
-                h("code", {}, name),
-                " ",
-                h("span", { class: "from" }, value(from)),
-                " → ",
-                h("b", {}, value(to)),
-              ),
-            );
+          : Object.entries(revision.changes).flatMap(([name, change]) => lines(name, change));
       const undo =
         i === 0
           ? older

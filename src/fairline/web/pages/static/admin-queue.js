@@ -8,6 +8,7 @@ import { Events } from "./admin-events.js";
 import { Flow } from "./admin-flow.js";
 import { connection, guard, shortcut } from "./admin-frame.js";
 import { History } from "./admin-history.js";
+import { Openings } from "./admin-openings.js";
 import { Passes } from "./admin-passes.js";
 import { People } from "./admin-people.js";
 import { Screens } from "./admin-screens.js";
@@ -15,7 +16,7 @@ import { Settings } from "./admin-settings.js";
 import { count, number, t } from "./admin-text.js";
 import { ago, queueBadge, reasonWords } from "./admin-words.js";
 
-const TABS = ["now", "people", "settings", "history", "passes"];
+const TABS = ["now", "people", "settings", "openings", "history", "passes"];
 
 /** What the parts of the page share: the queue, its latest snapshot, and its calls. */
 class Queue {
@@ -61,6 +62,7 @@ export function start() {
     new Screens(queue),
     people,
     new Settings(queue, panel("settings")),
+    new Openings(queue, panel("openings")),
     new History(queue, panel("history")),
     new Passes(queue, panel("passes")),
   ];

@@ -3,10 +3,11 @@
 import { get, Live, post, queuePath } from "./admin-api.js";
 import { spark } from "./admin-chart.js";
 import { KeyedList } from "./admin-desk-list.js";
-import { ask, badge, h, show, toast, write } from "./admin-dom.js";
+import { ask, badge, h, isolated, show, toast, write } from "./admin-dom.js";
 import { connection } from "./admin-frame.js";
+import { ownTime } from "./admin-opening-times.js";
 import { count, locale, number, t } from "./admin-text.js";
-import { duration, queueBadge } from "./admin-words.js";
+import { duration, OPENING_STATE, openingName, queueBadge } from "./admin-words.js";
 
 /** From this many queues on, they are rows, and can be searched. */
 const MANY = 7;
@@ -110,6 +111,7 @@ function card(queue) {
             ]),
         figure(t("wait"), wait === null ? "–" : duration(wait, true)),
       ),
+      opens(queue),
       h(
         "p",
         { class: "under" },
@@ -117,6 +119,23 @@ function card(queue) {
       ),
     ),
     spark(lines[queue.id] ?? [0, 0]),
+  );
+}
+
+/** The opening in progress, or the next one. */
+function opens({ next_opening: opening }) {
+  if (!opening) return null;
+  const { label } = OPENING_STATE[opening.state],
+    name = isolated(openingName(opening)),
+    when = ownTime(opening.starts_at);
+  const text = {
+    scheduled: () => t("opening_card_next", { when, name }),
+    prequeue: () => t("opening_card_start", { state: label, when, name }),
+  }[opening.state];
+  return h(
+    "p",
+    { class: "note opens", "data-show": "opening" },
+    text ? text() : t("opening_card_now", { state: label, name }),
   );
 }
 

@@ -4,7 +4,7 @@ import { h } from "./admin-dom.js";
 import { t } from "./admin-text.js";
 
 /** How far the clocks of a zone are ahead of UTC at a moment, in milliseconds. */
-function offsetAt(zone, moment) {
+export function offsetAt(zone, moment) {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone: zone,
     hourCycle: "h23",
@@ -21,8 +21,9 @@ function offsetAt(zone, moment) {
   return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(moment / 1000) * 1000;
 }
 
-/** What the clock of a zone shows at a moment, as an input has it: 2027-01-15T09:00. */
-export const onTheClock = (moment, zone) => new Date(moment + offsetAt(zone, moment)).toISOString().slice(0, 16);
+/** What the clock of a zone shows at a moment, as an input has it: 2027-01-15T09:00, with seconds if there are any. */
+export const onTheClock = (moment, zone) =>
+  new Date(moment + offsetAt(zone, moment)).toISOString().slice(0, moment % 60_000 ? 19 : 16);
 
 /** The moment at which the clock of a zone shows this, with the offset there. */
 export function momentOf(shown, zone) {
@@ -30,11 +31,11 @@ export function momentOf(shown, zone) {
   const offset = offsetAt(zone, utc - offsetAt(zone, utc)),
     minutes = Math.abs(offset) / 60_000;
   const two = (n) => String(Math.floor(n)).padStart(2, "0");
-  return `${shown}:00${offset < 0 ? "-" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
+  return `${shown}${shown.length > 16 ? "" : ":00"}${offset < 0 ? "-" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
 }
 
-/** The zone to read a time in: that of the form, while it is one. */
-function valid(zone) {
+/** The zone to read a time in: this one, while it is one. */
+export function valid(zone) {
   try {
     return new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone && zone;
   } catch {

@@ -3,10 +3,10 @@
 
 import { call, may, page, remove, why } from "./admin-api.js";
 import { confirm, h, toast } from "./admin-dom.js";
-import { chosen, control } from "./admin-settings-control.js";
+import { focusField, settingField, wrongWords } from "./admin-settings-field.js";
 import { Preview } from "./admin-settings-preview.js";
 import { count, t } from "./admin-text.js";
-import { duration, number, value as words } from "./admin-words.js";
+import { value as words } from "./admin-words.js";
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
@@ -256,29 +256,12 @@ export class Settings {
       if (leads) toast(error.message, "bad");
       return;
     }
-    field.said.replaceChildren(...this.said(error, field));
+    field.said.replaceChildren(...wrongWords(error, field, (name) => this.fields.get(name)?.label));
     field.said.hidden = false;
     field.input.setAttribute("aria-invalid", "true");
     if (!leads) return;
     this.choose(this.groups.find(({ panel }) => panel.contains(field.element)));
-    (field.input.matches("input, select, textarea")
-      ? field.input
-      : field.input.querySelector("input, button")
-    )?.focus();
-  }
-
-  /** What is wrong with a field: in the reader's language where its limits say it, or else as the server said it, with
-   *  the labels of the settings in the place of their names. */
-  said(error, { limits: { min, max, kind }, get }) {
-    const found = get();
-    const outside = found === "" || found < min || found > max;
-    if (["number", "integer"].includes(kind) && max !== undefined && found !== null && outside)
-      return [t("setting_from_to", { min: number(min), max: number(max) })];
-    const text = error.message.replace(new RegExp(`^${error.field}:? `), "");
-    const named = text.replace(/\b[a-z]+(?:_[a-z0-9]+)+\b/g, (name) =>
-      this.fields.has(name) ? `“${this.fields.get(name).label}”` : name,
-    );
-    return [h("span", { lang: "en", dir: "ltr" }, named[0].toUpperCase() + named.slice(1))];
+    focusField(field);
   }
 
   group({ id, title, fields }) {
@@ -296,50 +279,9 @@ export class Settings {
   }
 
   field(field) {
-    const id = `set-${field.name}`,
-      about = `${id}-about`,
-      label = `${id}-label`;
-    const described = { id, "aria-describedby": `${about} ${id}-wrong`, "data-name": field.name };
-    const made = control(
-      field,
-      GROUPED.has(field.kind) ? { ...described, role: "group", "aria-labelledby": label } : described,
-      this,
-    );
-    const said = h("p", { class: "wrong", id: `${id}-wrong`, role: "alert", hidden: true });
-    const hint = [plain(field.about), defaultOf(field)].filter(Boolean).join(" ");
-    const unit = field.unit ? h("span", { class: "unit" }) : null;
-    const input = made.element.id === id ? made.element : made.element.querySelector(`#${id}`);
-    const drawUnit = () => {
-      if (unit) unit.textContent = t("setting_seconds", { duration: duration(Number(input.value), true) });
-    };
-    input.addEventListener("input", drawUnit);
-    const element = h(
-      "div",
-      { class: "field", "data-kind": field.kind },
-      GROUPED.has(field.kind)
-        ? h("span", { id: label, class: "of-group", title: field.name }, field.label)
-        : h("label", { for: id, title: field.name }, field.label),
-      h(
-        "div",
-        { class: "value" },
-        unit ? h("span", { class: "with-unit" }, made.element, unit) : made.element,
-        said,
-        h("p", { class: "about", id: about }, hint),
-      ),
-    );
-    this.fields.set(field.name, {
-      element,
-      input,
-      said,
-      label: field.label,
-      limits: field,
-      get: made.get,
-      set: (value) => {
-        made.set(value);
-        drawUnit();
-      },
-    });
-    return element;
+    const made = settingField(field, this);
+    this.fields.set(field.name, made);
+    return made.element;
   }
 
   danger() {
@@ -372,16 +314,3 @@ export class Settings {
     }
   }
 }
-
-/** Controls of several parts. */
-const GROUPED = new Set(["several", "texts", "hours", "dates"]);
-const plain = (text) => {
-  const said = text.replaceAll("`", "");
-  return said && `${said[0].toUpperCase()}${said.slice(1)}${/[.:。]$/.test(said) ? "" : "."}`;
-};
-/** The default, if there is one that says something. */
-const defaultOf = ({ default: byDefault, kind, choices }) => {
-  const empty = byDefault === null || byDefault === "" || typeof byDefault === "object";
-  if (kind === "numbers") return t("setting_default", { value: byDefault.join(", ") });
-  return empty ? "" : t("setting_default", { value: choices ? chosen(byDefault) : words(byDefault) });
-};

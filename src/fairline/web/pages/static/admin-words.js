@@ -117,6 +117,16 @@ export function eventWords({ type, detail }) {
   return more || (known(`event_${type}`) ? t(`event_${type}`) : type.replaceAll("_", " "));
 }
 
+/** How far an opening is. */
+export const OPENING_STATE = {
+  scheduled: { label: t("opening_state_scheduled"), tone: "info" },
+  prequeue: { label: t("opening_state_prequeue"), tone: "warn" },
+  drawing: { label: t("opening_state_drawing"), tone: "warn" },
+  open: { label: t("opening_state_open"), tone: "good" },
+  ended: { label: t("opening_state_ended"), tone: "" },
+};
+export const openingName = ({ name }) => name || t("opening_unnamed");
+
 /** A setting's value as text. */
 export function value(found) {
   if (found === null || found === undefined) return t("unset");
