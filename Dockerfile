@@ -16,7 +16,7 @@ FROM ${BASE}
 ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Fairline" \
-      org.opencontainers.image.description="A fair waiting line for websites and counters" \
+      org.opencontainers.image.description="A fair waiting line for websites and walk-in desks" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"

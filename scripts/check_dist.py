@@ -36,6 +36,7 @@ WHEEL_MAY_HAVE = (
 )
 
 SDIST_NEEDS = (
+    ".github/workflows/*.yml",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "LICENSE",
@@ -43,6 +44,7 @@ SDIST_NEEDS = (
     "PKG-INFO",
     "README.md",
     "bench/__main__.py",
+    "biome.jsonc",
     "constraints.txt",
     "deploy/*",
     "docs/README.md",
@@ -69,11 +71,14 @@ SDIST_MAY_HAVE = (
     "*.md",
     ".ci/run",
     ".dockerignore",
+    ".github/*.md",
+    ".github/*.yml",
     ".gitignore",  # the build backend puts it in
     "Dockerfile",
     "LICENSE",
     "Makefile",
     "PKG-INFO",
+    "biome.jsonc",
     "constraints.txt",
     "pyproject.toml",
     "scripts/*-*",

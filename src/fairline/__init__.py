@@ -1,4 +1,4 @@
-"""Fairline: a fair waiting line for websites and counters.
+"""Fairline: a fair waiting line for websites and walk-in desks.
 
 What is exported here is the public Python API: a program can run a line without HTTP. See
 docs/how-to/use-from-python.md. The names are loaded when they are first used, so that a site that only imports

@@ -217,7 +217,7 @@ def document(rows: Sequence[Operation], url: str = "") -> Schema:
         "info": {
             "title": "Fairline",
             "version": fairline.__version__,
-            "summary": "A fair waiting line for websites and counters.",
+            "summary": "A fair waiting line for websites and walk-in desks.",
             "description": _ABOUT,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
