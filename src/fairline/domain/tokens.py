@@ -245,6 +245,8 @@ class Keyring:
         #: From this, the key by which push services know this server. A rotation does not change it: every subscription
         #: is bound to it.
         self.push_seed = self._derive("push", 0)
+        #: Tells whether two servers have the same secret, without showing it.
+        self.fingerprint = self._derive("fingerprint", 0).hex()[:16]
         self.turn_to(generation)
 
     def turn_to(self, generation: int) -> None:

@@ -56,7 +56,8 @@
     ├── ServerUnreachable         from here on, errors of the commands
     ├── ServerRefused
     ├── NotReady
-    └── NoPicture
+    ├── NoPicture
+    └── BackupRefused
 
 The gate of a site has errors of its own, derived from FairlineError, in `fairline.gate.errors`.
 
@@ -83,7 +84,7 @@ from fairline.errors.admin import (
     WebhookNotFound,
 )
 from fairline.errors.base import FairlineError, Invalid, InvalidRequest, InvalidSettings, NotFound, Refused
-from fairline.errors.commands import NoPicture, NotReady, ServerRefused, ServerUnreachable
+from fairline.errors.commands import BackupRefused, NoPicture, NotReady, ServerRefused, ServerUnreachable
 from fairline.errors.external import AddressRefused, ServiceFailed
 from fairline.errors.queues import (
     AtCapacity,
@@ -130,6 +131,7 @@ __all__ = [
     "AddressRefused",
     "AlreadyInLine",
     "AtCapacity",
+    "BackupRefused",
     "CrossSite",
     "DeliveryNotFound",
     "FairlineError",

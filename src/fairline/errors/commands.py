@@ -27,3 +27,9 @@ class NoPicture(FairlineError):
     """The picture cannot be drawn or written."""
 
     code = "no_picture"
+
+
+class BackupRefused(FairlineError):
+    """A backup cannot be taken, or a file cannot be restored."""
+
+    code = "backup_refused"
