@@ -10,6 +10,7 @@ import typer
 from fairline import __version__
 from fairline.cli import db, desk, draw, keys, mail, opening, queue, show, ticket, webhook
 from fairline.cli.audit import audit
+from fairline.cli.backup import backup, restore
 from fairline.cli.doctor import doctor
 from fairline.cli.ready import ready
 from fairline.cli.report import report
@@ -28,6 +29,8 @@ app = typer.Typer(
 app.command()(serve)
 app.command()(doctor)
 app.command()(ready)
+app.command()(backup)
+app.command()(restore)
 app.command()(audit)
 app.command()(report)
 app.command("simulate")(simulate_command)

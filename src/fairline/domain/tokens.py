@@ -247,6 +247,8 @@ class Keyring:
         self.push_seed = self._derive("push", 0)
         #: The key of codes that people type (see typed_code.py). They live for minutes, so no rotation has to end them.
         self.typed_key = self._derive("typed", 0)
+        #: Tells whether two servers have the same secret, without showing it.
+        self.fingerprint = self._derive("fingerprint", 0).hex()[:16]
         self.turn_to(generation)
 
     def turn_to(self, generation: int) -> None:

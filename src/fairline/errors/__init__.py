@@ -65,6 +65,7 @@
     ├── NotReady
     ├── NoPicture
     └── UnreadableDraw
+    └── BackupRefused
 
 The gate of a site has errors of its own, derived from FairlineError, in `fairline.gate.errors`.
 
@@ -91,7 +92,14 @@ from fairline.errors.admin import (
     WebhookNotFound,
 )
 from fairline.errors.base import FairlineError, Invalid, InvalidRequest, InvalidSettings, NotFound, Refused
-from fairline.errors.commands import NoPicture, NotReady, ServerRefused, ServerUnreachable, UnreadableDraw
+from fairline.errors.commands import (
+    BackupRefused,
+    NoPicture,
+    NotReady,
+    ServerRefused,
+    ServerUnreachable,
+    UnreadableDraw,
+)
 from fairline.errors.external import AddressRefused, ServiceFailed
 from fairline.errors.queues import (
     AtCapacity,
@@ -145,6 +153,7 @@ __all__ = [
     "AddressRefused",
     "AlreadyInLine",
     "AtCapacity",
+    "BackupRefused",
     "CrossSite",
     "DeliveryNotFound",
     "DrawNotFound",

@@ -33,3 +33,9 @@ class UnreadableDraw(FairlineError):
     """A file is not that of a draw, or cannot be read or written."""
 
     code = "unreadable_draw"
+
+
+class BackupRefused(FairlineError):
+    """A backup cannot be taken, or a file cannot be restored."""
+
+    code = "backup_refused"

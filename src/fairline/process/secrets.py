@@ -51,6 +51,23 @@ def read_secret(data: Path, name: str) -> str:
     return secret
 
 
+def secrets_in(data: Path) -> dict[str, str]:
+    """The secrets that are kept in the data folder, by the names of their files."""
+    return {name: read_secret(data, name) for name in (SECRET, ADMIN_KEY) if os.path.lexists(data / name)}
+
+
+def put_secret(data: Path, name: str, secret: str) -> None:
+    """Keep a secret in a file of the data folder, in place of the one that is there."""
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file, temporary = tempfile.mkstemp(prefix=f".{name}-", dir=data)
+    with os.fdopen(file, "wb") as opened:
+        opened.write(f"{secret}\n".encode())
+        opened.flush()
+        os.fsync(file)
+    Path(temporary).replace(data / name)
+    _sync(data)
+
+
 def _setting(name: str) -> str:
     return name.replace("-", "_")
 

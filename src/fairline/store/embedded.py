@@ -119,6 +119,19 @@ class EmbeddedServer(ABC):
                 raise
         return self.url
 
+    def running_url(self) -> str | None:
+        """The address of the server while another process owns it; None if nobody does."""
+        path = self.folder / "owner.lock"
+        if not path.exists():
+            return None
+        lock = _lock(path)
+        if lock is not None:
+            os.close(lock)
+            return None
+        if self._is_too_long(self._socket):
+            self._socket = self._short_home() / "d" / self.socket_name
+        return self.url
+
     def stop(self) -> None:
         """Shut the server down with its data on disk, and release the folder."""
         if self._owner != os.getpid():
@@ -145,7 +158,7 @@ class EmbeddedServer(ABC):
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         check_folder(self.folder)
         self._own_folder()
-        if len(os.fsencode(self.folder / self.socket_name)) > SOCKET_PATH_BYTES:
+        if self._is_too_long(self.folder / self.socket_name):
             self._socket = self._short_folder() / self.socket_name
         with ExitStack() as passed_on:  # files that only the server keeps open once it runs
             lock = self._end_leftover()
@@ -178,10 +191,17 @@ class EmbeddedServer(ABC):
         os.ftruncate(lock, 0)
         os.write(lock, b"%d\n" % os.getpid())
 
+    @staticmethod
+    def _is_too_long(path: Path) -> bool:
+        return len(os.fsencode(path)) > SOCKET_PATH_BYTES
+
+    def _short_home(self) -> Path:
+        name = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:12]
+        return Path(tempfile.gettempdir(), f"fairline-{os.geteuid()}-{name}")
+
     def _short_folder(self) -> Path:
         """A short path to the folder: the address of a socket cannot hold a long one."""
-        name = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:12]
-        home = Path(tempfile.gettempdir(), f"fairline-{os.geteuid()}-{name}")
+        home = self._short_home()
         home.mkdir(mode=0o700, exist_ok=True)
         found = home.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
@@ -193,7 +213,7 @@ class EmbeddedServer(ABC):
         link = home / "d"
         link.unlink(missing_ok=True)
         link.symlink_to(self.folder)
-        if len(os.fsencode(link / self.socket_name)) > SOCKET_PATH_BYTES:
+        if self._is_too_long(link / self.socket_name):
             raise StoreUnavailable(f"{link} is too long for a socket; set TMPDIR to a short path such as /tmp")
         return link
 

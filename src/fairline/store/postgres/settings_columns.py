@@ -59,3 +59,8 @@ def _default(name: str) -> Any:
         case dict():
             return Jsonb(value)
     return value
+
+
+def settings_column_names() -> set[str]:
+    """The names of all these columns."""
+    return set(setting_types())

@@ -53,7 +53,8 @@ _AWAY = (
 _ERRORS = (RedisError, RedisClusterException, OSError)
 #: A call is never sent again automatically: a join could then be done twice.
 _ONCE = {"retry": Retry(NoBackoff(), 0)}
-_LIMITS = {"socket_connect_timeout": 2.0, "socket_timeout": 5.0, "socket_keepalive": True}
+_ANSWER_SECONDS = 5.0
+_LIMITS = {"socket_connect_timeout": 2.0, "socket_keepalive": True}
 
 
 class PatientCluster(RedisCluster):
@@ -76,15 +77,17 @@ class PatientCluster(RedisCluster):
             await self.nodes_manager.aclose(nodes)
 
 
-def connect(url: str, connections: int) -> Connection:
-    """A client for the address; nothing is sent yet."""
+def connect(url: str, connections: int, *, answer_seconds: float = _ANSWER_SECONDS) -> Connection:
+    """A client for the address; nothing is sent yet. Each answer may take as long as `answer_seconds`."""
     scheme, rest = url.partition(":")[0].lower(), url.partition("://")[2]
+    limits: dict[str, Any] = {"socket_timeout": answer_seconds, **_ONCE}
+    if not scheme.endswith("unix"):
+        limits |= _LIMITS
     try:
         if scheme.endswith("+cluster"):
-            return PatientCluster.from_url(f"redis://{rest}", max_connections=connections, **_LIMITS, **_ONCE)
-        limits = _LIMITS if not scheme.endswith("unix") else {"socket_timeout": _LIMITS["socket_timeout"]}
+            return PatientCluster.from_url(f"redis://{rest}", max_connections=connections, **limits)
         pool = BlockingConnectionPool.from_url(
-            f"{_SCHEMES.get(scheme, scheme)}://{rest}", max_connections=connections, timeout=5, **limits, **_ONCE
+            f"{_SCHEMES.get(scheme, scheme)}://{rest}", max_connections=connections, timeout=5, **limits
         )
     except (ValueError, RedisError) as error:
         raise StoreNotSupported(f"The store's address cannot be read: {error}.") from None
@@ -139,7 +142,7 @@ class Runner:
         self._call = client.execute_command
         if isinstance(client, Redis):
             pool = client.connection_pool
-            self._pipe = Pipe(lambda: pool.connection_class(**pool.connection_kwargs), _LIMITS["socket_timeout"])
+            self._pipe = Pipe(lambda: pool.connection_class(**pool.connection_kwargs), _ANSWER_SECONDS)
             self._call = self._pipe.call
 
     def run(

@@ -10,6 +10,7 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:alive`                 | hash       | when a web worker and a keeper were last seen                             |
 | `fl:tries:<who>:<action>`  | list       | the times of tries at something of the server, as `rate` below            |
 | `fl:workers`               | sorted set | each of them, by when it was last seen; removed after a minute            |
+| `fl:servers`               | sorted set | what each of them says of itself, likewise                                |
 | `fl:audit`                 | stream     | what was done with admin keys, trimmed                                    |
 | `fl:webhooks`              | hash       | webhooks by id                                                            |
 | `fl:{q}:queue`             | hash       | settings, counters, the token bucket, the measured drain                  |
@@ -55,11 +56,15 @@ from functools import lru_cache
 
 from fairline.domain.queue import QueueId
 
+#: How every key begins.
+PREFIX = "fl:"
 QUEUES = "fl:queues"
 ADMIN_KEYS = "fl:admin-keys"
 GENERATION = "fl:generation"
 ALIVE = "fl:alive"
 WORKERS = "fl:workers"
+SERVERS = "fl:servers"
+TRIES = "fl:tries:"
 AUDIT = "fl:audit"
 WEBHOOKS = "fl:webhooks"
 
@@ -111,7 +116,7 @@ def rate_key(queue: QueueId, who: str, action: str) -> str:
 
 def tries_key(who: str, action: str) -> str:
     """Where the tries of one address at something of the server, such as signing in, are counted."""
-    return f"fl:tries:{who}:{action}"
+    return f"{TRIES}{who}:{action}"
 
 
 #: The order in which every script on an outbox is given its keys.
