@@ -81,7 +81,10 @@ def connect(url: str, connections: int) -> Connection:
     scheme, rest = url.partition(":")[0].lower(), url.partition("://")[2]
     try:
         if scheme.endswith("+cluster"):
-            return PatientCluster.from_url(f"redis://{rest}", max_connections=connections, **_LIMITS, **_ONCE)
+            plain = scheme.removesuffix("+cluster")
+            return PatientCluster.from_url(
+                f"{_SCHEMES.get(plain, plain)}://{rest}", max_connections=connections, **_LIMITS, **_ONCE
+            )
         limits = _LIMITS if not scheme.endswith("unix") else {"socket_timeout": _LIMITS["socket_timeout"]}
         pool = BlockingConnectionPool.from_url(
             f"{_SCHEMES.get(scheme, scheme)}://{rest}", max_connections=connections, timeout=5, **limits, **_ONCE
