@@ -75,6 +75,7 @@ SDIST_MAY_HAVE = (
     "Makefile",
     "PKG-INFO",
     "constraints.txt",
+    "deploy/kubernetes/settings.env",
     "pyproject.toml",
     "scripts/*-*",
 )
