@@ -80,6 +80,7 @@ SDIST_MAY_HAVE = (
     "PKG-INFO",
     "biome.jsonc",
     "constraints.txt",
+    "deploy/kubernetes/settings.env",
     "pyproject.toml",
     "scripts/*-*",
 )

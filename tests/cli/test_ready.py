@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
 
-from tests.backends import wait_until
+from fairline.store.valkey.embedded import find_server
+from tests.backends import HOST, Node, wait_until
 from tests.cli.typed import fairline, other_program
 from tests.web.running import RunningServer
+
+IDLE = "Error: The keeper is not ready: it has made no round of late.\n"
 
 
 def test_a_server_is_ready_only_while_its_store_answers(server: RunningServer) -> None:
@@ -33,6 +40,30 @@ def test_a_server_that_is_away_or_is_another_is_not_ready() -> None:
         assert "not as a Fairline would" in other.stderr
 
 
-def test_a_keeper_has_nobody_to_ask_and_passes() -> None:
+def test_a_keeper_is_ready_while_it_makes_rounds(tmp_path: Path) -> None:
+    with ExitStack() as ending:
+        node = Node(tmp_path / "valkey", find_server(), ending=ending)
+        environ = {
+            "FAIRLINE_ROLE": "keeper",
+            "FAIRLINE_STORE": f"valkey://{HOST}:{node.port}/0",
+            "FAIRLINE_DATA": str(tmp_path / "data"),
+            "FAIRLINE_SWEEP_SECONDS": "0.5",
+        }
+        before = fairline("ready", **environ)
+        assert (before.returncode, before.stderr) == (1, IDLE)
+        keeper = subprocess.Popen([sys.executable, "-m", "fairline", "serve"], env=os.environ | environ)
+        try:
+            wait_until(lambda: fairline("ready", **environ).returncode == 0, "the keeper is never ready")
+            assert fairline("ready", **environ).stdout == "Ready.\n"
+        finally:
+            keeper.terminate()
+            keeper.wait(30)
+        wait_until(lambda: fairline("ready", **environ).stderr == IDLE, "ready without a keeper")
+    away = fairline("ready", **environ)
+    assert (away.returncode, away.stderr) == (1, "Error: The keeper is not ready: store does not answer.\n")
+
+
+def test_a_keeper_with_a_store_that_nobody_else_reaches_is_not_ready() -> None:
     keeper = fairline("ready", FAIRLINE_ROLE="keeper")
-    assert (keeper.returncode, keeper.stdout) == (0, "A keeper has no port: there is nothing to ask.\n")
+    assert keeper.returncode == 1
+    assert "its store is embedded" in keeper.stderr

@@ -64,7 +64,7 @@
     ├── ServerRefused
     ├── NotReady
     ├── NoPicture
-    └── UnreadableDraw
+    ├── UnreadableDraw
     └── BackupRefused
 
 The gate of a site has errors of its own, derived from FairlineError, in `fairline.gate.errors`.

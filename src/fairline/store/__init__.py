@@ -98,7 +98,7 @@ __all__ = [
     "store_left_behind",
 ]
 
-_VALKEY = {f"{name}{kind}" for name in ("valkey", "redis") for kind in ("", "s", "+unix", "+cluster")}
+_VALKEY = {f"{name}{kind}" for name in ("valkey", "redis") for kind in ("", "s", "+unix", "+cluster", "s+cluster")}
 
 POSTGRES = {"postgresql", "postgres"}
 #: Stores whose server Fairline starts itself, and what is in the data folder once they keep something.

@@ -85,7 +85,10 @@ def connect(url: str, connections: int, *, answer_seconds: float = _ANSWER_SECON
         limits |= _LIMITS
     try:
         if scheme.endswith("+cluster"):
-            return PatientCluster.from_url(f"redis://{rest}", max_connections=connections, **limits)
+            plain = scheme.removesuffix("+cluster")
+            return PatientCluster.from_url(
+                f"{_SCHEMES.get(plain, plain)}://{rest}", max_connections=connections, **limits
+            )
         pool = BlockingConnectionPool.from_url(
             f"{_SCHEMES.get(scheme, scheme)}://{rest}", max_connections=connections, timeout=5, **limits
         )
