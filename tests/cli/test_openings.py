@@ -90,8 +90,8 @@ def test_a_time_that_the_clocks_skip_or_repeat_is_refused_with_what_to_write() -
     ):
         assert moment("starts", text, zurich) == found
     for text, ahead in (("now", 0), ("+10m", 600), ("+1.5h", 5400)):
-        found = datetime.fromisoformat(moment("starts", text, zurich))
-        assert abs((found - datetime.now(UTC)).total_seconds() - ahead) < 30
+        then = datetime.fromisoformat(moment("starts", text, zurich))
+        assert abs((then - datetime.now(UTC)).total_seconds() - ahead) < 30
     with pytest.raises(InvalidRequest, match=r"must be a time such as .* or \+10m; got '\+soon'"):
         moment("starts", "+soon", zurich)
     for text, problem in (

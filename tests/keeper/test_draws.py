@@ -44,11 +44,11 @@ class Rounds:
     def appears_at(self, number: int) -> int:
         return number
 
-    async def randomness(self, number: int) -> bytes:
+    async def signature(self, number: int) -> bytes:
         self.asked.append(number)
         if self.away:
             raise ServiceFailed("it is away", retry_after=1)
-        return hashlib.sha256(b"%d" % number).digest()
+        return b"%d" % number
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ def line(admin: httpx.Client) -> list[int]:
     found: list[int] = []
     cursor: str | None = ""
     while cursor is not None:
-        page = {"status": "waiting", "limit": 500, **({"cursor": cursor} if cursor else {})}
+        page: dict[str, str | int] = {"status": "waiting", "limit": 500, **({"cursor": cursor} if cursor else {})}
         answer = admin.get(f"/queues/{QUEUE}/tickets", params=page).raise_for_status().json()
         found += [each["ticket"] for each in answer["tickets"]]
         cursor = answer["cursor"]

@@ -98,11 +98,11 @@ class Drawing:
         self,
         store: Store,
         beacon: Beacon | None = None,
-        random_bytes: Callable[[int], bytes] = secrets.token_bytes,
+        random_bytes: Callable[[int], bytes] | None = None,
     ) -> None:
         self._store = store
         self._beacon = beacon
-        self._random_bytes = random_bytes
+        self._random_bytes = random_bytes or secrets.token_bytes
 
     async def seal(self, queue: QueueId, opening: Opening) -> None:
         """Decide on the secret and the round, before the pre-queue opens. If the start is moved meanwhile, the round

@@ -18,7 +18,7 @@ from fairline.domain.ticket import Action
 from fairline.errors import FairlineError, StoreUnavailable
 from fairline.service.answers import StatusAnswer
 from fairline.store import Arrival
-from fairline.web.streams import hub
+from fairline.web.streams import hub, hub_state
 from fairline.web.streams.ticket_stream import TicketStream
 from tests.backends import HOST
 from tests.web.inside import Inside, open_queue, serving, until
@@ -224,7 +224,7 @@ async def test_a_page_that_is_closed_takes_nothing_from_the_one_that_stays_open(
 
         await until(is_back)
     settings = (await inside.service.settings(queue)).settings
-    assert hub.until_next_heartbeat(settings) + hub.until_return(settings) + 2 * hub.POLL_SECONDS < grace
+    assert hub_state.until_next_heartbeat(settings) + hub_state.until_return(settings) + 2 * hub.POLL_SECONDS < grace
 
 
 async def test_a_stream_that_ends_a_moment_after_its_page_was_closed_brings_nobody_back(
