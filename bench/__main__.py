@@ -15,7 +15,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from bench import gate, grouping, http, instructions, memory, naive, postgres, scale, streams, walk_in
+from bench import gate, grouping, http, instructions, memory, naive, openings, postgres, scale, streams, walk_in
 from bench.common import machine, stolen
 from fairline.errors import FairlineError
 
@@ -54,6 +54,7 @@ PARTS = {
     "postgres": Part(
         "a walk-in line a hundred times over on PostgreSQL, compared with the plain way", postgres.measure
     ),
+    "openings": Part("a pre-queue of 200,000: the draw by its parts, and the first admission", openings.measure),
     "desk": Part("a walk-in line over HTTP for five minutes, on PostgreSQL", walk_in.measure, walk_in.SECONDS),
     "http": Part(
         "whole calls over HTTP, compared with an echo that does nothing (needs wrk)", http.measure, http.SECONDS

@@ -61,7 +61,7 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 #: How many members one step reads or moves, so that it does not block the store for long.
-STEP = 500
+STEP = 1000
 #: How many steps are under way at once: while the store works on one, the next is on its way.
 AT_ONCE = 4
 #: How many parts are written at once.
