@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-from collections.abc import Iterator
+from collections.abc import Callable
 from itertools import count
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from fairline.domain.queue import QueueId, queue_id
 from fairline.domain.ticket import Action
 from fairline.errors import DrawNotFound, ServiceFailed, StoreUnavailable
 from fairline.keeper import drawing
+from fairline.keeper.drawing import Beacon
 from fairline.keeper.keeper import Keeper
 from fairline.service.draws import Draws, DrawState
 from fairline.store import Store
@@ -30,23 +30,27 @@ PEOPLE = 40
 
 
 class Rounds:
-    """A beacon of the outside world with a round for each millisecond. It may be away."""
+    """A beacon of the outside world with a round for each second. Whoever waits for one sees the clock go on until it
+    appears. It may be away."""
 
     chain = "rounds"
 
-    def __init__(self, *, away: bool = False) -> None:
+    def __init__(self, clock: FakeClock, *, away: bool = False) -> None:
         self.away = away
         self.asked: list[int] = []
+        self._clock = clock
 
     def round_after(self, ms: int) -> int:
-        return ms + 1
+        return ms // 1000 + 1
 
     def appears_at(self, number: int) -> int:
-        return number
+        self._clock.now = max(self._clock.now, 1000 * number)
+        return 1000 * number
 
     async def signature(self, number: int) -> bytes:
         self.asked.append(number)
         if self.away:
+            self._clock.advance(1)
             raise ServiceFailed("it is away", retry_after=1)
         return b"%d" % number
 
@@ -59,35 +63,17 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(drawing, name, size)
 
 
-@pytest.fixture
-def known_secrets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The chance of each draw is the same; a secret that is made a second time would be another one."""
-    yield from _known_secrets(monkeypatch)
-
-
-def _known_secrets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def known_secrets() -> Callable[[int], bytes]:
+    """The same chance for each draw; a secret that is made a second time is another one."""
     made = count()
-
-    def token_bytes(size: int) -> bytes:
-        return hashlib.sha256(b"%d" % next(made)).digest()[:size]
-
-    def begin() -> None:
-        nonlocal made
-        made = count()
-
-    monkeypatch.setattr(drawing, "secrets", SimpleNamespace(token_bytes=token_bytes, begin=begin))
-    yield
+    return lambda size: hashlib.sha256(b"%d" % next(made)).digest()[:size]
 
 
-def chance_begins_again() -> None:
-    drawing.secrets.begin()  # type: ignore[attr-defined]
-
-
-async def until_the_start(store: Store, queue: QueueId, clock: FakeClock, beacon: Any = None) -> None:
+async def until_the_start(store: Store, queue: QueueId, clock: FakeClock, beacon: Beacon | None = None) -> None:
     """Forty people of two levels wait in a pre-queue, three of them on hold, and it is time for the draw."""
     await plan(store, queue, night())
     clock.advance(60)
-    await keep(store, queue, Keeper(store, beacon=beacon))
+    await keep(store, queue, Keeper(store, beacon=beacon, random_bytes=known_secrets()))
     await join(store, queue, PEOPLE - 5)
     for _ in range(5):
         await join(store, queue, 1, priority=2)
@@ -172,7 +158,6 @@ async def test_what_is_published_before_the_draw_says_nothing_of_its_result(
 
 async def calls_of_a_draw(store: Store, queue: QueueId, clock: FakeClock) -> tuple[list[str], dict[str, Any]]:
     """What a draw asks of the store, and its result."""
-    chance_begins_again()
     await until_the_start(store, queue, clock)
     watched = FaultyStore(store)
     await keep(watched.store, queue)
@@ -181,7 +166,7 @@ async def calls_of_a_draw(store: Store, queue: QueueId, clock: FakeClock) -> tup
 
 @pytest.mark.parametrize("fault", ["killed", "away", "lost"])
 async def test_a_draw_that_is_interrupted_anywhere_ends_in_the_same_order(
-    store: Store, clock: FakeClock, small_steps: None, known_secrets: None, fault: Fault
+    store: Store, clock: FakeClock, small_steps: None, fault: Fault
 ) -> None:
     begins = clock.now
     calls, expected = await calls_of_a_draw(store, queue_id("undisturbed"), clock)
@@ -191,7 +176,6 @@ async def test_a_draw_that_is_interrupted_anywhere_ends_in_the_same_order(
     for at in range(0, len(calls), 3 if few else 1):
         clock.now = begins
         queue = queue_id(f"disturbed-{at}")
-        chance_begins_again()
         await until_the_start(store, queue, clock)
         faulty = FaultyStore(store, fault, at)
         await interrupted(faulty, queue, Keeper(faulty.store), fault)
@@ -265,10 +249,10 @@ async def test_a_late_keeper_changes_nothing_of_a_draw_that_is_over(
 async def test_the_randomness_of_the_round_that_was_fixed_before_decides(
     store: Store, queue: QueueId, clock: FakeClock, small_steps: None
 ) -> None:
-    beacon = Rounds()
+    beacon = Rounds(clock)
     await until_the_start(store, queue, clock, beacon)
     before, _ = await published(store, queue)
-    assert (before.round, before.chain) == (clock.now + 1, "rounds")
+    assert (before.round, before.chain) == (clock.now // 1000 + 1, "rounds")
     await keep(store, queue, Keeper(store, beacon=beacon))
     state, entries = await published(store, queue)
     check(state, entries)
@@ -279,12 +263,7 @@ async def test_the_randomness_of_the_round_that_was_fixed_before_decides(
 async def test_a_beacon_that_is_away_holds_up_nobody(
     store: Store, queue: QueueId, clock: FakeClock, small_steps: None
 ) -> None:
-    class GoingOn(Rounds):
-        async def randomness(self, number: int) -> bytes:
-            clock.advance(1)
-            return await super().randomness(number)
-
-    beacon = GoingOn(away=True)
+    beacon = Rounds(clock, away=True)
     await until_the_start(store, queue, clock, beacon)
     await keep(store, queue, Keeper(store, beacon=beacon))
     state, entries = await published(store, queue)
@@ -297,7 +276,7 @@ async def test_a_beacon_that_is_away_holds_up_nobody(
 async def test_a_prequeue_that_closes_when_the_round_is_known_is_decided_by_the_secret_alone(
     store: Store, queue: QueueId, clock: FakeClock, small_steps: None
 ) -> None:
-    beacon = Rounds()
+    beacon = Rounds(clock)
     await until_the_start(store, queue, clock, beacon)
     clock.advance(1)
     await keep(store, queue, Keeper(store, beacon=beacon))
@@ -308,24 +287,23 @@ async def test_a_prequeue_that_closes_when_the_round_is_known_is_decided_by_the_
 
 
 async def test_another_keeper_asks_for_the_same_round_and_what_is_known_is_not_asked_again(
-    store: Store, queue: QueueId, clock: FakeClock, small_steps: None, known_secrets: None
+    store: Store, queue: QueueId, clock: FakeClock, small_steps: None
 ) -> None:
     begins = clock.now
-    await until_the_start(store, queue_id("undisturbed"), clock, Rounds())
+    await until_the_start(store, queue_id("undisturbed"), clock, Rounds(clock))
     watched = FaultyStore(store)
-    await keep(watched.store, queue_id("undisturbed"), Keeper(watched.store, beacon=Rounds()))
+    await keep(watched.store, queue_id("undisturbed"), Keeper(watched.store, beacon=Rounds(clock)))
     expected = await result(store, queue_id("undisturbed"))
     kept = [at for at, name in enumerate(watched.calls) if name == "keep_draw"]
     root, known = kept[5], kept[6]
     for at in range(root, len(watched.calls)):
         clock.now = begins
-        chance_begins_again()
         queue = queue_id(f"disturbed-{at}")
-        await until_the_start(store, queue, clock, Rounds())
+        await until_the_start(store, queue, clock, Rounds(clock))
         faulty = FaultyStore(store, "killed", at)
-        await interrupted(faulty, queue, Keeper(faulty.store, beacon=Rounds()), "killed")
+        await interrupted(faulty, queue, Keeper(faulty.store, beacon=Rounds(clock)), "killed")
         clock.advance(11)
-        beacon = Rounds()
+        beacon = Rounds(clock)
         await keep(store, queue, Keeper(store, beacon=beacon))
         assert await result(store, queue) == expected, at
         assert len(beacon.asked) == (at < known), at
