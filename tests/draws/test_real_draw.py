@@ -1,5 +1,5 @@
 """A draw for real: on a server with a beacon, fetched and checked by the command line, and by a checker in another
-language that was written from the description of the scheme."""
+language that was written from the description of the scheme, and by the script of the page."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+import fairline as fairline_package
 from fairline.domain.draw_check import check_draw, is_refused, read_draw_file
 from tests.backends import wait_until
 from tests.cli.typed import fairline
@@ -29,6 +30,7 @@ from tests.draws.published import (
 )
 from tests.web.running import RunningServer
 
+PAGE_CHECKER = Path(fairline_package.__file__).parent / "web" / "pages" / "static" / "draw-check.js"
 CHECKER = Path(__file__).with_name("independent_checker.mjs")
 PEOPLE = 40
 #: A round each second, so that the test need not wait for three.
@@ -100,6 +102,20 @@ def by_node(file: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+def by_the_page(file: Path) -> set[str]:
+    """What the script of the page of a draw finds wrong."""
+    module = file.with_name("draw-check.mjs")
+    shutil.copyfile(PAGE_CHECKER, module)
+    script = (
+        f'import {{ check }} from "{module}"; import {{ readFileSync }} from "node:fs";'
+        f'const results = await check(JSON.parse(readFileSync("{file}", "utf8")));'
+        "console.log(JSON.stringify(results.filter(({ ok }) => !ok).map(({ name }) => name)));"
+    )
+    words = ["node", "--input-type=module", "-e", script]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    return set(json.loads(done.stdout))
+
+
 def by_us(file: Path) -> tuple[int, str]:
     done = fairline("draw", "verify", str(file), "--chain-key", CHAIN.public_key)
     assert not done.stderr, done.stderr
@@ -107,8 +123,9 @@ def by_us(file: Path) -> tuple[int, str]:
 
 
 @needs_node
-def test_a_real_draw_passes_both_checkers(drawn: Path) -> None:
+def test_a_real_draw_passes_every_checker(drawn: Path) -> None:
     assert by_node(drawn) == (0, "right\n")
+    assert by_the_page(drawn) == set()
     code, said = by_us(drawn)
     assert code == 0, said
     assert "All that was checked is right.\n" in said
@@ -119,7 +136,7 @@ def test_a_real_draw_passes_both_checkers(drawn: Path) -> None:
 
 
 @needs_node
-def test_both_checkers_refuse_the_same_changes_of_a_real_draw(drawn: Path, tmp_path: Path) -> None:
+def test_all_checkers_refuse_the_same_changes_of_a_real_draw(drawn: Path, tmp_path: Path) -> None:
     file: File = json.loads(drawn.read_bytes())
     other = tmp_path / "changed.json"
     changes = CHANGES | {
@@ -128,6 +145,7 @@ def test_both_checkers_refuse_the_same_changes_of_a_real_draw(drawn: Path, tmp_p
     for what, (change, name) in changes.items():
         other.write_bytes(written(tampered(file, change)))
         assert by_node(other)[0] == 1, what
+        assert by_the_page(other), what
         checks = check_draw(read_draw_file(other.read_bytes()), CHAIN.public_key)
         assert name in {check.name for check in checks if check.passed is False}, what
     # That another round was used is known from its signature alone.
@@ -138,15 +156,17 @@ def test_both_checkers_refuse_the_same_changes_of_a_real_draw(drawn: Path, tmp_p
 
 
 @needs_node
-def test_both_checkers_agree_where_the_secret_decides_alone(tmp_path: Path) -> None:
+def test_all_checkers_agree_where_the_secret_decides_alone(tmp_path: Path) -> None:
     file = draw_file([0, 0, 1, 0, 3, 0, 2, 0, 0, 0, 1], with_round=False)
     other = tmp_path / "draw.json"
     other.write_bytes(written(file))
     assert by_node(other) == (0, "right\n")
+    assert by_the_page(other) == set()
     for what, (change, _) in (CHANGES | CHANGES_WITHOUT_ROUND).items():
         changed = written(tampered(file, change))
         other.write_bytes(changed)
         assert by_node(other)[0] == 1, what
+        assert by_the_page(other), what
         assert is_refused(check_draw(read_draw_file(changed))), what
 
 

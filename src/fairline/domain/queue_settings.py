@@ -249,7 +249,7 @@ class Settings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
     closed_message: Annotated[Message, Meta(title="Message while closed")] = ""
     """What the page says while the queue accepts nobody."""
     opens_at: Annotated[str, Meta(max_length=40), _allowed("a time with its offset", "moment")] = ""
-    """When a queue in maintenance is planned to open, such as `2027-01-15T09:00:00Z`; the page shows it."""
+    """When a queue in maintenance opens by itself, such as `2027-01-15T09:00:00Z`; the page counts down to it."""
     logo: Annotated[
         Source,
         _allowed("a PNG, JPEG, WebP, GIF or SVG image as a data: address of at most 10,000 characters", "image"),

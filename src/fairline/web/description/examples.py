@@ -165,6 +165,7 @@ _FIELDS_OF_TYPES = {
     ("OpeningAnswer", "name"): "Friday night",
     ("OpeningAnswer", "draw"): "random",
     ("OpeningAnswer", "settings"): {"admission_rate": 40},
+    ("CheckAnswer", "name"): "stock",
     ("DrawAnswer", "id"): PATH["draw"],
     ("DrawAnswer", "opening"): PATH["opening"],
     ("DrawAnswer", "scheme"): "fairline-draw-1",

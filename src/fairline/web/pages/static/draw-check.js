@@ -141,11 +141,19 @@ export async function check({ draw, entries, receipt }, onStep = () => {}) {
   });
   await make("root", async () => {
     if (unreadable) return unreadable;
-    const leaves = list.map(([leaf]) => leaf).sort();
-    return differs(hex(await rootOf(leaves.map(bytes), tell)), draw.root);
+    const sorted = [...list].sort(([a], [b]) => (a < b ? -1 : 1));
+    const leaves = sorted.map(([leaf]) => bytes(leaf));
+    const levels = sorted.map(([, , level]) => Uint8Array.of(level));
+    const fixed = leaves.flatMap((leaf, at) => [leaf, levels[at]]);
+    return (
+      differs(hex(await rootOf(leaves, tell)), draw.root) || differs(hex(await sha256(...fixed)), draw.levels_hash)
+    );
   });
   await make("values", async () => {
     if (unreadable) return unreadable;
+    if (draw.randomness && hex(await sha256(bytes(draw.signature ?? ""))) !== draw.randomness) {
+      return "the randomness is not the SHA-256 of its signature";
+    }
     const values = await forEach(list, ([leaf]) => valueFor(leaf), tell);
     const wrong = values.findIndex((value, at) => value !== list[at][1]);
     return wrong < 0 ? "" : `the value at place ${wrong + 1} is wrong`;
