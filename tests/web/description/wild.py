@@ -82,7 +82,7 @@ BEYOND_JSON = re.compile(
 TURNED_AWAY = {"queue_full", "queue_maintenance", "queue_closed"}
 
 #: They do not end, and have tests of their own.
-STREAMS = ("/api/v1/stream", "/api/v1/queues/{queues}/board/stream")
+STREAMS = ("/api/v1/stream", "/api/v1/queues/{queue}/stream", "/api/v1/queues/{queues}/board/stream")
 
 
 class Nowhere:

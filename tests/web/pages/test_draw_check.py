@@ -16,6 +16,7 @@ from fairline.domain.draw import (
     draw_key,
     drawn_order,
     leaf_of,
+    levels_hash,
     nonce_of,
     path_nodes,
     root_of,
@@ -28,7 +29,7 @@ NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
 
 SKIP = (0.0, 0.1, 0.5, 1.0)
-CHECKS = ["scheme", "commitment", "count", "root", "values", "order"]
+CHECKS = ["scheme", "commitment", "count", "root", "levels", "randomness", "values", "order"]
 OF_RECEIPT = ["draw", "leaf", "path", "value", "rank"]
 _SCRIPT = """
 const { check } = await import(process.argv[1]);
@@ -41,8 +42,9 @@ console.log(JSON.stringify(wrong));
 """
 
 
-def file_of(count: int, policy: str = "skip", randomness: bytes | None = None, holder: int = 1) -> dict[str, Any]:
+def file_of(count: int, policy: str = "skip", signature: bytes = b"", holder: int = 1) -> dict[str, Any]:
     """The file of a draw with so many members, of all levels in turn; `holder` has the receipt."""
+    randomness = sha256(signature).digest() if signature else None
     secret, nonce_key = sha256(b"secret").digest(), sha256(b"nonces").digest()
     numbers = range(1, count + 1)
     leaves = [leaf_of(str(number), nonce_of(nonce_key, number)) for number in numbers]
@@ -55,10 +57,12 @@ def file_of(count: int, policy: str = "skip", randomness: bytes | None = None, h
         "scheme": "fairline-draw-1",
         "commitment": commitment(secret).hex(),
         "root": root_of(tree).hex(),
+        "levels_hash": levels_hash(zip(leaves, levels, strict=True)).hex(),
         "count": count,
         "round": 7 if randomness else None,
         "chain": "c" if randomness else None,
         "randomness": randomness.hex() if randomness else None,
+        "signature": signature.hex() or None,
         "randomness_missing": None,
         "secret": secret.hex(),
         "priority_policy": policy,
@@ -100,7 +104,7 @@ def wrong(results: list[tuple[str, bool]]) -> set[str]:
 def test_draws_of_any_size_policy_and_source_are_right() -> None:
     sizes = [0, 1, 2, 3, 4, 5, 7, 8, 9, 33, 257]
     given = [file_of(size, policy) for size in sizes for policy in PriorityPolicy]
-    given.append(file_of(20, randomness=sha256(b"round").digest(), holder=20))
+    given.append(file_of(20, signature=b"round", holder=20))
     for file, results in zip(given, checked(*given), strict=True):
         assert wrong(results) == set(), file["draw"]
         assert [name for name, _ in results] == CHECKS + (OF_RECEIPT if "receipt" in file else [])
@@ -111,7 +115,7 @@ def test_whatever_was_changed_is_found() -> None:
     changes: list[tuple[str, str, Any]] = []
 
     def change(fails: str, path: list[Any], value: Any) -> None:
-        file = file_of(40, randomness=sha256(b"round").digest())
+        file = file_of(40, signature=b"round")
         place = file
         for step in path[:-1]:
             place = place[step]
@@ -119,8 +123,10 @@ def test_whatever_was_changed_is_found() -> None:
         changes.append((fails, str(path), file))
 
     change("scheme", ["draw", "scheme"], "fairline-draw-2")
-    change("scheme", ["draw", "round"], None)
-    change("scheme", ["draw", "randomness"], None)
+    change("randomness", ["draw", "round"], None)
+    change("randomness", ["draw", "randomness"], None)
+    change("randomness", ["draw", "signature"], other)
+    change("randomness", ["draw", "signature"], None)
     change("commitment", ["draw", "commitment"], other)
     change("commitment", ["draw", "secret"], other)
     change("values", ["draw", "randomness"], other)
@@ -131,6 +137,8 @@ def test_whatever_was_changed_is_found() -> None:
     change("root", ["entries", 5, 0], other)
     change("values", ["entries", 5, 1], other)
     change("order", ["entries"], lambda entries: [entries[1], entries[0], *entries[2:]])
+    change("levels", ["draw", "levels_hash"], other)
+    change("levels", ["entries", 0, 2], lambda level: (level + 1) % 4)
     change("order", ["entries", 0, 2], lambda level: (level + 1) % 4)
     change("order", ["draw", "priority_policy"], "strict")
     change("draw", ["receipt", "draw"], "sale.other")

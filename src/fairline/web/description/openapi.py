@@ -199,8 +199,8 @@ def _kinds(rows: Sequence[Operation]) -> Iterator[Any]:
 
 def operation_id(row: Operation) -> str:
     """The name of a call in clients generated from the document: `post_queues_queue_join`."""
-    # The pages of the dashboard have the same paths as its calls, except for the prefix.
-    path = f"/page{row.path}" if row.path.startswith("/admin") else row.path.removeprefix("/api/v1")
+    # The pages of the dashboard and of draws have the same paths as their calls, except for the prefix.
+    path = f"/page{row.path}" if row.path.startswith(("/admin", "/draws")) else row.path.removeprefix("/api/v1")
     path = path.replace("{", "").replace("}", "").replace("-", "_").replace(".", "_")
     return "_".join([row.method.lower(), *filter(None, path.split("/"))])
 
