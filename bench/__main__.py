@@ -15,7 +15,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from bench import gate, grouping, http, instructions, memory, naive, openings, postgres, scale, streams, walk_in
+from bench import gate, grouping, http, instructions, memory, naive, openings, postgres, scale, start, streams, walk_in
 from bench.common import machine, stolen
 from fairline.errors import FairlineError
 
@@ -65,6 +65,7 @@ PARTS = {
         instructions.SECONDS,
     ),
     "gate": Part("what checking the session token adds to a page through nginx (needs wrk and nginx)", gate.measure),
+    "start": Part("how soon after a start each of thousands of open pages has its place", start.measure),
     "streams": Part("what an open stream costs, and whether others wait for it (needs wrk)", streams.measure),
 }
 

@@ -231,7 +231,7 @@ def test_the_check_finds_what_was_changed(
     check = page.get_by_role("button", name="Check the draw")
     check.click()
     shows(page, "result").to_have_text("Everything is right.")
-    expect(page.locator("li[data-check]")).to_have_count(11)
+    expect(page.locator("li[data-check]")).to_have_count(13)
     expect(page.locator("li[data-ok=no]")).to_have_count(0)
 
     def tamper(route: Route) -> None:
@@ -259,7 +259,7 @@ def test_the_file_has_the_draw_the_list_and_the_receipt_of_its_holder_alone(venu
     expect(stranger.get_by_text("Your receipt", exact=True)).to_have_count(0)
     stranger.get_by_role("button", name="Check the draw").click()
     shows(stranger, "result").to_have_text("Everything is right.")
-    expect(stranger.locator("li[data-check]")).to_have_count(6)
+    expect(stranger.locator("li[data-check]")).to_have_count(8)
 
 
 def test_before_a_draw_its_page_shows_what_is_fixed(venue: Venue, come: NewPerson) -> None:

@@ -118,7 +118,7 @@ def test_someone_who_listens_is_not_told_every_step(venue: Venue, come: NewPerso
         shows(page, "position").to_have_text(str(left))
     shows(page, "announce").to_contain_text("Place 13.")
     live = page.evaluate("[...document.querySelectorAll('[aria-live], [role=status], [role=alert]')].length")
-    assert live == 3, "what is announced, what grew, and the turn: nothing else speaks"
+    assert live == 4, "what is announced, what grew, the turn, and a wrong address: nothing else speaks"
 
 
 @pytest.mark.parametrize("state", ["waiting", "not_open"])

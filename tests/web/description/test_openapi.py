@@ -167,15 +167,15 @@ def test_examples_of_answers_are_what_the_schema_allows(document: dict[str, Any]
 
 
 #: What is not for just anyone: the kiosk is locked until staff have opened it, who has no session token is sent to the
-#: line, a program finds nothing at the bare address, nothing was drawn, and no opening is planned.
+#: line, a program finds nothing at the bare address, and nothing was drawn or is planned.
 WITHOUT = {
     "/join/{queue}/kiosk": 403,
     "/arrived/{queue}": 303,
     "/": 404,
-    "/api/v1/draws/{draw}": 404,
-    "/api/v1/draws/{draw}/entries": 404,
     "/draws/{draw}": 404,
     "/q/{queue}/opening.ics": 404,
+    "/api/v1/draws/{draw}": 404,
+    "/api/v1/draws/{draw}/entries": 404,
 }
 
 

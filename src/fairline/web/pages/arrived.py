@@ -13,9 +13,10 @@ from fairline.domain.tokens import SessionClaims
 from fairline.errors import FairlineError, QueueNotFound, SessionTaken, StoreError, TokenInvalid
 from fairline.web.api.people import named_queue
 from fairline.web.cookies import SESSION_COOKIE
+from fairline.web.pages.addresses import arrival_url, page_url
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.page_access import Pages, fields_of, see_other
-from fairline.web.pages.page_content import PageContent, arrival_url, page_url
+from fairline.web.pages.page_content import PageContent
 from fairline.web.server.http import Request, Response, other_token
 
 

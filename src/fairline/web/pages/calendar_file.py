@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from fairline.domain.next_start import NextStart, next_start
 from fairline.errors import NotFound
 from fairline.web.api.people import named_queue
+from fairline.web.pages.addresses import page_url
 from fairline.web.pages.languages import Language, preferred
 from fairline.web.pages.page_access import PageAccess
-from fairline.web.pages.page_content import page_url
 from fairline.web.server.http import Request, Response
 
 MEDIA = "text/calendar; charset=utf-8"

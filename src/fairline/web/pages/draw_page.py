@@ -15,10 +15,11 @@ from fairline.domain.ticket import TicketStatus
 from fairline.errors import DrawNotFound, FairlineError, StoreError, TokenMoved
 from fairline.service.draws import Draws, DrawState, Receipt
 from fairline.web.api.draws import DrawAnswer, draw_answer
+from fairline.web.pages.addresses import draw_url
 from fairline.web.pages.colours import style
 from fairline.web.pages.languages import Language, catalogue, preferred
 from fairline.web.pages.page_access import PageAccess
-from fairline.web.pages.page_content import Choice, PageContent, draw_url
+from fairline.web.pages.page_content import Choice, PageContent
 from fairline.web.server.assets import Assets
 from fairline.web.server.http import Request, Response, wants_json
 from fairline.web.server.problems import failure
@@ -36,7 +37,18 @@ _LIVE_WORDS = (
     "draws_bad",
 )
 #: What is shown of a draw and of a receipt, by the names that they have in the file and in the API.
-_PUBLISHED = ("scheme", "commitment", "root", "count", "chain", "randomness", "secret", "priority_policy")
+_PUBLISHED = (
+    "scheme",
+    "commitment",
+    "root",
+    "levels_hash",
+    "count",
+    "chain",
+    "randomness",
+    "signature",
+    "secret",
+    "priority_policy",
+)
 _RECEIPT = ("label", "nonce", "leaf", "value", "level", "rank")
 
 

@@ -19,10 +19,11 @@ from fairline.domain.queue_settings import QueueSettings, QueueStatus
 from fairline.domain.ticket import Reason, Status, label
 from fairline.errors import InvalidSettings
 from fairline.web.api.wire import TicketAnswer
+from fairline.web.pages.addresses import draw_url
 from fairline.web.pages.colours import style
 from fairline.web.pages.form import Filled
 from fairline.web.pages.form_content import FormContent
-from fairline.web.pages.page_content import PageContent, draw_url
+from fairline.web.pages.page_content import PageContent
 from fairline.web.pages.renderer import Renderer
 from fairline.web.pages.sandbox import built_in, environment
 from fairline.web.server import request_log

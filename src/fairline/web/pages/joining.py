@@ -29,11 +29,12 @@ from fairline.errors import (
 from fairline.service.answers import JoinAnswer
 from fairline.web.api.people import named_queue, visitor_of
 from fairline.web.cookies import VISITOR_COOKIE, VISITOR_SECONDS
+from fairline.web.pages.addresses import page_url
 from fairline.web.pages.form import Filled, mistakes, refusal_in_words
 from fairline.web.pages.form_content import FormContent
 from fairline.web.pages.languages import Language, preferred
 from fairline.web.pages.page_access import Pages, fields_of, see_other
-from fairline.web.pages.page_content import PageContent, page_url
+from fairline.web.pages.page_content import PageContent
 from fairline.web.pages.qr_codes import asked_colour, asked_size, embedded, picture
 from fairline.web.server import request_log
 from fairline.web.server.http import Headers, Request, Response, wants_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from markupsafe import Markup
 from msgspec import UNSET, Struct, UnsetType
@@ -16,6 +16,7 @@ from fairline.domain.opening import milliseconds
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Reason, Status
 from fairline.web.api.wire import TicketAnswer
+from fairline.web.pages.addresses import address, draw_url, form_url, page_url
 from fairline.web.pages.languages import Language, catalogue
 from fairline.web.pages.live_words import LIVE_WORDS, START_WORDS
 from fairline.web.pages.qr_codes import embedded
@@ -327,19 +328,19 @@ class PageContent:
     @property
     def url(self) -> str:
         """The address of the page itself, in its language."""
-        return _address(self._path, self.lang, self._back_to)
+        return address(self._path, self.lang, self._back_to)
 
     @property
     def languages(self) -> list[Choice]:
         """The languages that the reader can choose."""
         return [
-            Choice(code, str(catalogue(code)["language"]), _address(self._path, code, self._back_to), code == self.lang)
+            Choice(code, str(catalogue(code)["language"]), address(self._path, code, self._back_to), code == self.lang)
             for code in LANGUAGES
         ]
 
     def _marked(self, mark: str) -> str:
         """The address of the page in a state that the browser knows of and the server does not."""
-        return _address(self._path, self.lang, self._back_to, mark)
+        return address(self._path, self.lang, self._back_to, mark)
 
     @property
     def follows(self) -> bool:
@@ -386,29 +387,3 @@ class PageContent:
             "start": start_script if starts else "",
             **(more if self.live else {}),
         }
-
-
-def page_url(queue: str, lang: str = "", back_to: str = "", mark: str = "") -> str:
-    """The address of a queue's waiting page; `back_to` is the page of the site that the visitor asked for, and `mark`
-    says what the browser has just done."""
-    return _address(f"/q/{quote(queue, safe='')}", lang, back_to, mark)
-
-
-def form_url(queue: str, lang: str = "") -> str:
-    """The address of the form for taking a number."""
-    return _address(f"/join/{quote(queue, safe='')}", lang)
-
-
-def arrival_url(queue: str, lang: str = "") -> str:
-    """The address of the page that stands in for a queue's site."""
-    return _address(f"/arrived/{quote(queue, safe='')}", lang)
-
-
-def draw_url(draw: str, lang: str = "") -> str:
-    """The address of the page about a draw."""
-    return _address(f"/draws/{quote(draw, safe='')}", lang)
-
-
-def _address(path: str, lang: str, back_to: str = "", mark: str = "") -> str:
-    query = {name: value for name, value in (("lang", lang), ("return", back_to), (mark, "1" if mark else "")) if value}
-    return path + (f"?{urlencode(query)}" if query else "")

@@ -22,9 +22,10 @@ from fairline.service.answers import StatusAnswer
 from fairline.service.join_calendar import refused_now
 from fairline.web.api.people import named_queue, visitor_of
 from fairline.web.api.wire import TicketAnswer, moment
+from fairline.web.pages.addresses import form_url, page_url
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.page_access import LONGEST_RETRY_SECONDS, Pages, back_to, fields_of, see_other
-from fairline.web.pages.page_content import PageContent, form_url, page_url
+from fairline.web.pages.page_content import PageContent
 from fairline.web.redirects import redirect_url
 from fairline.web.server import request_log
 from fairline.web.server.http import Headers, Request, Response

@@ -12,13 +12,14 @@
 
 export const SCHEME = "fairline-draw-1";
 /** The checks, in the order in which they are made. The second list is made where there is a receipt. */
-export const CHECKS = ["scheme", "commitment", "count", "root", "values", "order"];
+export const CHECKS = ["scheme", "commitment", "count", "root", "levels", "randomness", "values", "order"];
 export const RECEIPT_CHECKS = ["draw", "leaf", "path", "value", "rank"];
 
 /** How many hashes are under way at once. */
 const AT_ONCE = 1000;
 const HASH = /^[0-9a-f]{64}$/,
-  NONCE = /^[0-9a-f]{32}$/;
+  NONCE = /^[0-9a-f]{32}$/,
+  HEX = /^([0-9a-f]{2})+$/;
 
 const { subtle } = globalThis.crypto ?? {};
 
@@ -128,8 +129,6 @@ export async function check({ draw, entries, receipt }, onStep = () => {}) {
   await make("scheme", () => {
     if (draw.scheme !== SCHEME) return `the scheme is ${draw.scheme}`;
     if (!drawn) return "the order has not been drawn yet";
-    if (draw.randomness && (draw.round === null || !HASH.test(draw.randomness))) return "there is no such randomness";
-    if (draw.round !== null && !draw.randomness && !draw.randomness_missing) return "the randomness is missing";
     return "";
   });
   await make("commitment", async () => drawn && differs(hex(await sha256(bytes(draw.secret))), draw.commitment));
@@ -148,6 +147,21 @@ export async function check({ draw, entries, receipt }, onStep = () => {}) {
     return (
       differs(hex(await rootOf(leaves, tell)), draw.root) || differs(hex(await sha256(...fixed)), draw.levels_hash)
     );
+  });
+  await make("levels", async () => {
+    if (unreadable) return unreadable;
+    const parts = [...list]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([leaf, , level]) => [bytes(leaf), Uint8Array.of(level)]);
+    return differs(hex(await sha256(...parts.flat())), draw.levels_hash);
+  });
+  await make("randomness", async () => {
+    const { round, signature } = draw;
+    if (round === null) return draw.randomness === null && signature === null ? "" : "it names no round";
+    if (draw.randomness === null)
+      return draw.randomness_missing && signature === null ? "" : "it is missing, and nothing says why";
+    if (!HEX.test(signature ?? "")) return "there is no signature";
+    return differs(hex(await sha256(bytes(signature))), draw.randomness);
   });
   await make("values", async () => {
     if (unreadable) return unreadable;
