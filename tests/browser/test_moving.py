@@ -7,6 +7,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPerson
+from tests.browser.prequeue import open_prequeue, start_soon
 from tests.browser.venue import Queue, Venue, shows
 
 
@@ -106,3 +107,19 @@ def test_the_turn_is_not_missed_while_the_code_is_shown(venue: Venue, come: NewP
     is_state(page, "moving")
     queue.call()
     page.wait_for_url(f"{venue.site.url}/**")
+
+
+def test_a_place_in_a_pre_queue_moves_too_and_is_drawn_once(venue: Venue, come: NewPerson) -> None:
+    queue = venue.queue()
+    opening = open_prequeue(queue)
+    queue.others(2)
+    page = come().tab(queue.url)
+    is_state(page, "prequeue")
+    there = come().tab(venue.server.base_url + link_of(page, queue))
+    there.get_by_role("button", name="Continue here").click()
+    is_state(there, "prequeue")
+    is_state(page, "moved")
+    start_soon(queue, opening)
+    is_state(there, "waiting")
+    shows(there, "position").to_have_text(re.compile("^[123]$"))
+    assert queue.waiting() == 3

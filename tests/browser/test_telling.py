@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+from playwright.sync_api import expect
+
 from fairline.web.description.examples import BODIES
 from tests.browser.conftest import NewPerson
-from tests.browser.venue import Venue, shows
+from tests.browser.prequeue import open_prequeue, start_soon
+from tests.browser.venue import Venue, eventually, shows
 
 #: The headless browser has no push service and no screen to keep on.
 _DEVICE = """
@@ -61,3 +64,30 @@ def test_the_panel_asks_for_what_was_chosen_and_says_what_comes(venue: Venue, co
         assert mailed.value.request.post_data_json == {"email": typed, "language": "en", "minutes": 10}
         shows(page, "mail-wrong").to_have_text(said)
     shows(page, "told").to_contain_text("We’ll e-mail ada@example.com")
+
+
+def test_before_a_start_the_panel_offers_to_tell_it_and_afterwards_what_it_always_does(
+    venue: Venue, come: NewPerson
+) -> None:
+    queue = venue.queue()
+    opening = open_prequeue(queue)
+    me = come(permissions=["notifications"])
+    page = me.tab()
+    page.add_init_script("window.told = []; window.Notification = function (title) { told.push(title); };")
+    page.add_init_script("Notification.requestPermission = async () => (Notification.permission = 'granted');")
+    page.add_init_script("PushManager.prototype.subscribe = async () => { throw new Error('no push service'); };")
+    page.goto(queue.url)
+    page.get_by_text("Tell me when it starts").click()
+    page.get_by_role("button", name="Notification on this device").click()
+    told = "You get a notification while this page is open. You are also told when it starts."
+    shows(page, "told").to_have_text(told)
+    field = page.get_by_label("E-mail address")
+    field.fill("ada@example.com")
+    with page.expect_response("**/api/v1/mail?*") as mailed:
+        field.press("Enter")
+    assert mailed.value.status == 204
+    shows(page, "told").to_contain_text("You are also told when it starts.")
+    start_soon(queue, opening)
+    shows(page, "position").to_have_text("1")
+    eventually(lambda: page.evaluate("told[0]") == "It has started", "the start is told on this device")
+    expect(page.get_by_text("Tell me when it’s nearly my turn")).to_be_visible()

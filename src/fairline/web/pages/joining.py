@@ -33,8 +33,8 @@ from fairline.web.pages.addresses import page_url
 from fairline.web.pages.form import Filled, mistakes, refusal_in_words
 from fairline.web.pages.form_content import FormContent
 from fairline.web.pages.languages import Language, preferred
+from fairline.web.pages.move_content import MoveContent
 from fairline.web.pages.page_access import Pages, fields_of, see_other
-from fairline.web.pages.page_content import PageContent
 from fairline.web.pages.qr_codes import asked_colour, asked_size, embedded, picture
 from fairline.web.server import request_log
 from fairline.web.server.http import Headers, Request, Response, wants_json
@@ -245,7 +245,7 @@ class JoinPages(Pages):
     async def _draw_move(
         self, request: Request, queue: QueueId, settings: QueueSettings, state: str, status: int = 200, here: str = ""
     ) -> Response:
-        content = PageContent(state, queue, preferred(request), settings, path=f"{_path(queue)}/move", here=here)
+        content = MoveContent(state, queue, preferred(request), settings, path=f"{_path(queue)}/move", here=here)
         return await self._access.drawing.draw(content, status, settings)
 
 

@@ -21,6 +21,8 @@ LIVE_WORDS = (
     "tell_push",
     "tell_open",
     "tell_blocked",
+    "tell",
+    "tell_held",
     "tell_title",
     "tell_started",
     "tell_start",

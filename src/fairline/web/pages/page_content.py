@@ -19,7 +19,6 @@ from fairline.web.api.wire import TicketAnswer
 from fairline.web.pages.addresses import address, draw_url, form_url, page_url
 from fairline.web.pages.languages import Language, catalogue
 from fairline.web.pages.live_words import LIVE_WORDS, START_WORDS
-from fairline.web.pages.qr_codes import embedded
 from fairline.web.pages.start import Start, countdown, with_time
 
 #: In these states the visitor is in line, or about to be. The script keeps the page up to date.
@@ -73,9 +72,6 @@ class PageContent:
         early: bool = False,
         closed: bool = False,
         path: str = "",
-        link: str = "",
-        typed: str = "",
-        here: str = "",
     ) -> None:
         settings = settings or QueueSettings()
         self.state = state
@@ -87,9 +83,6 @@ class PageContent:
         self.dir = self.words.direction
         self.logo = settings.logo
         self.go_url = go_url
-        self.link = link
-        self.typed = typed
-        self.here = here
         self._back_to = back_to
         self._path = path or f"/q/{quote(queue, safe='')}"
         self._early = early
@@ -142,17 +135,12 @@ class PageContent:
     @property
     def needs(self) -> str:
         """The text without which the page is useless: an own template that does not draw it is not used."""
-        return self.code
+        return ""
 
     @property
     def rejoins(self) -> bool:
         """Whether to offer a new place to a visitor without one; not in a walk-in line that is closed."""
         return self.state in ("expired", "finished", "link_used") and not (self.walk_in and self._closed)
-
-    @property
-    def code(self) -> str:
-        """The link that moves the number to another device, as a QR code."""
-        return embedded(self.link) if self.link else ""
 
     @property
     def title(self) -> str:
@@ -259,16 +247,6 @@ class PageContent:
     def move_url(self) -> str:
         """The address of the page with the code that moves the number to another device."""
         return self._marked("move")
-
-    @property
-    def typed_at(self) -> str:
-        """The address at which the code can be typed, as it is read aloud."""
-        return self.link.partition("#")[0].partition("://")[2]
-
-    @property
-    def first_url(self) -> str:
-        """Where someone without a place takes one."""
-        return self.form_url if self.walk_in else self.ticket_url
 
     @property
     def form_url(self) -> str:

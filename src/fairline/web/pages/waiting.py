@@ -24,6 +24,7 @@ from fairline.web.api.people import named_queue, visitor_of
 from fairline.web.api.wire import TicketAnswer, moment
 from fairline.web.pages.addresses import form_url, page_url
 from fairline.web.pages.languages import preferred
+from fairline.web.pages.move_content import MovingContent
 from fairline.web.pages.page_access import LONGEST_RETRY_SECONDS, Pages, back_to, fields_of, see_other
 from fairline.web.pages.page_content import PageContent
 from fairline.web.redirects import redirect_url
@@ -227,16 +228,15 @@ class WaitingPages(Pages):
         """The page with the code that moves the number to another device."""
         code = self._walk_in.move_code(answer.queue, answer.ticket_status)
         link = f"{self._access.join_url(request, answer.queue)}/move#{code}"
-        content = PageContent(
-            "moving",
+        content = MovingContent(
             answer.queue,
             preferred(request),
             answer.settings,
             ticket,
-            retry_after=SOON_SECONDS,
-            back_to=back_to(request),
             link=link,
             typed=self._walk_in.typed_code(answer.queue, answer.ticket_status),
+            back_to=back_to(request),
+            retry_after=SOON_SECONDS,
         )
         return await self._access.drawing.draw(content, 200, answer.settings)
 

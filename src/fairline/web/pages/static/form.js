@@ -1,7 +1,7 @@
 /**
  * The form for taking a number, and the page that moves one to another phone. Both work without this script, except
- * that only a script can read the code of a move from the address: without it, a code is typed. The script sends each tap once, and again if the
- * network fails: always with the key of the form, so that it makes only one ticket.
+ * that only a script can read the code of a move from the address: without it, a code is typed. The script sends each
+ * tap once, and again if the network fails: always with the key of the form, so that it makes only one ticket.
  */
 
 /** Seconds: before the second attempt, between attempts at most, and to wait for an answer. */

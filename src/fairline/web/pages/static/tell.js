@@ -1,6 +1,6 @@
 /**
- * "Tell me when it's nearly my turn", and that an opening has started: a notification, also by Web Push when the page is
- * closed, and a screen that stays on. It is loaded when someone opens it.
+ * "Tell me when it's nearly my turn", and that an opening has started: a notification, also by Web Push when the page
+ * is closed, and a screen that stays on. It is loaded when someone opens it.
  */
 
 const SECONDS = 60;

@@ -69,6 +69,7 @@ function drawLine(answer) {
   const paused = answer.queue_status !== "active" || (answer.stock_unknown && !held);
   const state = answer.on_hold ? "on_hold" : paused ? "paused" : held ? answer.phase : "waiting";
   page.dataset.state = state;
+  say("tell", held ? texts.tell_held : texts.tell);
   if (start?.drawBefore(answer, state)) return drawHeldBack(answer, state);
   say("title", !paused && answer.position === 1 ? texts.next : texts[`${state}_title`]);
   say("text", texts[`${state}_text`]);
