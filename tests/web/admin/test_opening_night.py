@@ -68,7 +68,7 @@ def test_the_checklist_names_what_has_to_be_mended_and_what_to_do(admin: httpx.C
     )
     path = plan(admin, queue, draw="random")
     good = found(admin, path)
-    assert states(good, "before", "prequeue", "stock", "pace", "room", "line", "end", "phones", "keeper", "files") == [
+    assert states(good, "before", "prequeue", "stock", "pace", "capacity", "line", "end", "phones", "keeper", "files") == [
         *["ok"] * 10
     ]
     assert good["stock"]["found"] == "3,000 to sell."
@@ -107,8 +107,8 @@ def test_a_later_opening_is_checked_as_it_will_find_the_queue(admin: httpx.Clien
     wait_until(lambda: admin.get(first).json()["state"] == "open", "the first opening does not begin")
     assert admin.get(f"{later}/preview").json()["max_active"] == 700
     checks = found(admin, later)
-    assert states(checks, "before", "room") == ["ok", "ok"]
-    assert checks["room"]["found"] == "700 people fit inside at once."
+    assert states(checks, "before", "capacity") == ["ok", "ok"]
+    assert checks["capacity"]["found"] == "700 people fit inside at once."
 
 
 def test_a_rehearsal_plays_the_opening_and_leaves_nothing_behind(
