@@ -68,9 +68,9 @@ def test_the_checklist_names_what_has_to_be_mended_and_what_to_do(admin: httpx.C
     )
     path = plan(admin, queue, draw="random")
     good = found(admin, path)
-    assert states(good, "before", "prequeue", "stock", "pace", "capacity", "line", "end", "phones", "keeper", "files") == [
-        *["ok"] * 10
-    ]
+    assert states(
+        good, "before", "prequeue", "stock", "pace", "capacity", "line", "end", "phones", "keeper", "files"
+    ) == [*["ok"] * 10]
     assert good["stock"]["found"] == "3,000 to sell."
     assert good["pace"]["found"] == "3,000 people are let in within 25 min."
     assert not good["pace"]["advice"]
