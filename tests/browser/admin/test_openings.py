@@ -198,6 +198,15 @@ def test_a_cancelled_opening_comes_back_by_undo(night: Night, come: Come, queue:
     assert openings(night, queue) == [made]
 
 
+def test_a_pre_queue_is_said_on_the_page_of_the_queue(night: Night, come: Come, queue: str) -> None:
+    now = datetime.now(UTC)
+    times = {"prequeue_at": now + timedelta(seconds=0.5), "starts_at": now + timedelta(days=1)}
+    planned(night, queue, **{name: at.isoformat() for name, at in times.items()})
+    page = live(come(f"/queues/{queue}"))
+    expect(page.locator('[data-banner="status"]')).to_contain_text("Pre-queue: everyone can join, and nobody is let in")
+    expect(page.locator('[data-show="events"]')).to_contain_text("Pre-queue opened")
+
+
 def test_one_in_progress_is_ended_only_after_a_question(night: Night, come: Come, queue: str) -> None:
     page = open_tab(come, queue)
     start = datetime.now(UTC) + timedelta(seconds=1)
