@@ -12,6 +12,7 @@ import pytest
 
 from fairline.domain.events import EventType
 from fairline.domain.queue import QueueId, queue_id
+from fairline.domain.rehearsal import LEFT_OVER_MS, rehearsal_queue
 from fairline.domain.ticket import Action, Came, Reason, Status
 from fairline.errors import StoreUnavailable
 from fairline.keeper.keeper import STEP, Keeper
@@ -264,3 +265,19 @@ async def test_a_sweep_finishes_transfers_that_broke_off(
     clock.advance(20)
     await Keeper(store).sweep()
     assert [(await store.snapshot(each)).waiting for each in (here, there)] == [0, 1]
+
+
+# Rehearsals
+
+
+async def test_a_keeper_deletes_what_is_left_of_a_rehearsal_and_nothing_else(open_stores: OpenStores) -> None:
+    clock = FakeClock()
+    (store,) = await open_stores(1, clock)
+    await make(store, rehearsal_queue(clock.now - LEFT_OVER_MS - 1, "0" * 16), 3)
+    running_now = await make(store, rehearsal_queue(clock.now - LEFT_OVER_MS, "1" * 16), 3)
+    own = await make(store, queue_id("rehearsal-room"), 3)
+    await Keeper(store).sweep()
+    assert set(await store.queues()) == {running_now, own}
+    clock.advance(1)
+    await Keeper(store).sweep()
+    assert await store.queues() == [own]

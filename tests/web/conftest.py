@@ -29,7 +29,15 @@ ON_EVERY_STORE = {
     "test_walk_in",
 }
 #: What operators read is tried on both where long tests are asked for: the contract suite has it on both anyway.
-ON_EVERY_STORE_IF_LONG = {"test_audit", "test_history", "test_keys", "test_live_events", "test_queues", "test_records"}
+ON_EVERY_STORE_IF_LONG = {
+    "test_audit",
+    "test_history",
+    "test_keys",
+    "test_live_events",
+    "test_opening_night",
+    "test_queues",
+    "test_records",
+}
 STORES = ("embedded", "embedded-postgres")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
@@ -23,6 +24,9 @@ app = ServerCommands(
 
 #: What is typed for a time that is not wanted.
 NONE = "none"
+#: How often a rehearsal is asked how far it is.
+POLL_SECONDS = 0.5
+_MARKS = {"ok": "[green]ok[/]", "look": "[yellow]look[/]", "problem": "[red]problem[/]"}
 _TIMES = {"prequeue": "prequeue_at", "starts": "starts_at", "ends": "ends_at"}
 _WHEN = "RFC 3339, or '2027-01-15 10:00' in the time zone of the queue, or +10m from now"
 
@@ -166,6 +170,51 @@ def preview(ctx: typer.Context, queue: Queue, opening: Opening, json: Json = Fal
         show.facts(f"Settings of {queue} that change", changes)
     else:
         show.console.print("No setting of the queue changes. --json prints all of them.")
+
+
+@app.command()
+def check(
+    ctx: typer.Context,
+    queue: Queue,
+    opening: Opening,
+    people: Annotated[
+        int | None, typer.Option(help="How many people are expected. (default: as many as there is stock)", min=1)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Look at an opening before its night, and say what to do. Ends with 1 if something has to be mended."""
+    query = {} if people is None else {"people": people}
+    found = api(ctx).get(f"{_path(queue, _found(api(ctx), queue, opening))}/checklist", **query)
+    if json:
+        show.as_json(found)
+    else:
+        for each in found["checks"]:
+            advice = f"\n         [dim]{show.safe(each['advice'])}[/]" if each["advice"] else ""
+            mark = f"{_MARKS[each['state']]}{' ' * (9 - len(each['state']))}"
+            show.console.print(f"{mark}[bold]{show.safe(each['title'])}[/]: {show.safe(each['found'])}{advice}")
+    if any(each["state"] == "problem" for each in found["checks"]):
+        raise typer.Exit(1)
+
+
+@app.command()
+def rehearse(ctx: typer.Context, queue: Queue, opening: Opening, json: Json = False) -> None:
+    """Run an opening in small on the server, with simulated people, in a hidden queue that is deleted afterwards. Ends
+    with 1 if something went wrong."""
+    path = f"{_path(queue, _found(api(ctx), queue, opening))}/rehearsal"
+    found, printed = api(ctx).post(path, {}), 0
+    while True:
+        for step in [] if json else found["steps"][printed:]:
+            mark = "[green]ok[/]    " if step["passed"] else "[red]failed[/]"
+            show.console.print(f"{mark}  [bold]{show.safe(step['title'])}[/]: {show.safe(step['found'])}")
+        printed = len(found["steps"])
+        if found["state"] != "running":
+            break
+        time.sleep(POLL_SECONDS)
+        found = api(ctx).get(path)["rehearsal"]
+    if json:
+        show.as_json(found)
+    if found["state"] != "passed":
+        raise typer.Exit(1)
 
 
 def _body(

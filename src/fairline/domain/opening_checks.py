@@ -38,7 +38,7 @@ class CheckName(StrEnum):
     DRAW = "draw"
     STOCK = "stock"
     PACE = "pace"
-    ROOM = "room"
+    CAPACITY = "capacity"
     LINE = "line"
     END = "end"
     HOURS = "hours"
@@ -78,7 +78,7 @@ def opening_checks(
         yield Check(CheckName.PACE, CheckState.OK, "pace_by_hand")
     else:
         yield _pace(during, opening, expected)
-        yield _room(during, snapshot)
+        yield _capacity(during, snapshot)
     yield _line(during, expected)
     if opening.ends_ms is None:
         yield Check(CheckName.END, CheckState.LOOK, "end_none")
@@ -135,16 +135,16 @@ def _pace(during: QueueSettings, opening: Opening, expected: int | None) -> Chec
     return Check(CheckName.PACE, CheckState.OK, "pace_good", values)
 
 
-def _room(during: QueueSettings, snapshot: QueueSnapshot) -> Check:
+def _capacity(during: QueueSettings, snapshot: QueueSnapshot) -> Check:
     """Whether people come out as fast as others may go in."""
     stay = snapshot.stay_seconds if snapshot.stays_seen >= 1 else 0.0
     n, rate = during.max_active, during.admission_rate
     if stay and n / stay < rate:
         values: dict[str, Value] = {"n": n, "span": stay, "people": int(60 * n / stay)}
-        return Check(CheckName.ROOM, CheckState.LOOK, "room_limits", values)
+        return Check(CheckName.CAPACITY, CheckState.LOOK, "capacity_limits", values)
     if not stay and n < 60 * rate:
-        return Check(CheckName.ROOM, CheckState.LOOK, "room_small", {"n": n, "span": n / rate if rate else 0})
-    return Check(CheckName.ROOM, CheckState.OK, "room_good", {"n": n})
+        return Check(CheckName.CAPACITY, CheckState.LOOK, "capacity_small", {"n": n, "span": n / rate if rate else 0})
+    return Check(CheckName.CAPACITY, CheckState.OK, "capacity_good", {"n": n})
 
 
 def _line(during: QueueSettings, expected: int | None) -> Check:

@@ -95,7 +95,7 @@ def live(page: Page) -> Page:
     return page
 
 
-def do(page: Page, name: str) -> Locator:
+def do(page: Page | Locator, name: str) -> Locator:
     return page.locator(f'[data-do="{name}"]')
 
 

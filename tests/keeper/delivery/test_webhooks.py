@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from fairline.domain.queue import QueueId
+from fairline.domain.rehearsal import rehearsal_queue
 from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action
 from fairline.domain.webhook import Topic, signature
@@ -61,6 +62,20 @@ async def test_everything_that_happens_is_told_once_in_full(store: Store, queue:
     assert ended["at"].endswith("Z")
     made = next(each for each in told if each["type"] == "queue_created")
     assert (made["queue"], made["ticket"], made["label"]) == (other, None, None)
+
+
+async def test_a_rehearsal_sends_no_webhooks(store: Store, queue: QueueId, receiver: Receiver) -> None:
+    await hook_for(store, receiver, None)
+    stage = rehearsal_queue(await store.time(), "0" * 16)
+    async with kept(store):
+        await store.create(stage, checked({}))
+        await join(store, stage, 3)
+        await join(store, queue)
+        await until(lambda: len(receiver.letters) >= 1)
+        await join(store, queue)
+        await until(lambda: len(receiver.letters) >= 2)
+    await store.delete(stage)
+    assert [letter.told["queue"] for letter in receiver.letters] == [queue, queue]
 
 
 async def test_a_letter_is_signed_and_says_what_it_is(store: Store, queue: QueueId, receiver: Receiver) -> None:

@@ -15,10 +15,10 @@ from fairline.errors import InvalidRequest
 from fairline.service.draws import draw_id
 from fairline.service.openings import OpeningAt, Openings
 from fairline.store import Role
-from fairline.web.admin.operator_call import BASE, DONE, Call, OperatorCalls, Operators
+from fairline.web.admin.operator_call import BASE, Call, OperatorCalls, Operators
 from fairline.web.admin.queues import etag, expected_version
 from fairline.web.api.wire import Strict
-from fairline.web.server.http import Headers, Response, private
+from fairline.web.server.http import NO_STORE, Headers, Response, private
 from fairline.web.server.operations import Operation
 
 Name = Annotated[str, Meta(max_length=200)]
@@ -193,7 +193,7 @@ class OpeningCalls(OperatorCalls):
         version = await expected_version(self._service, call)
         configured = await self._openings.delete(call.queue, _id(call), version, call.staff.id)
         await call.record("opening.deleted", opening=_id(call), version=configured.version)
-        return DONE
+        return Response(204, headers=(*NO_STORE, etag(configured.version)))
 
     async def preview(self, call: Call) -> Response:
         """The settings during an opening."""

@@ -61,19 +61,23 @@ export function checkOpening(queue, opening) {
     people = h("input", { id: "opening-people", type: "number", class: "number", min: 1, max: 10_000_000, step: 1 }),
     again = h("button", { class: "button quiet", "data-do": "check-again" }, t("opening_check_again"));
 
+  let turn;
   async function check() {
+    const mine = Symbol("turn");
+    turn = mine;
     again.disabled = true;
     write(sum, t("opening_checking"));
     try {
       const expected = people.value && people.validity.valid ? `?people=${people.value}` : "";
       const { checks } = await get(`${path}/checklist${expected}`);
+      if (turn !== mine) return;
       const many = (state) => number(checks.filter((each) => each.state === state).length);
       write(sum, t("opening_check_sum", { ok: many("ok"), look: many("look"), problem: many("problem") }));
       list.replaceChildren(...checks.map(checkLine));
     } catch (error) {
-      write(sum, error.message);
+      if (turn === mine) write(sum, error.message);
     }
-    again.disabled = false;
+    if (turn === mine) again.disabled = false;
   }
 
   const rehearsal = rehearsalPart(path, check);

@@ -1,6 +1,6 @@
 // The openings of a queue by time: what is coming, what is in progress, and the last that have ended.
 
-import { call, get, may, post, remove } from "./admin-api.js";
+import { call, get, may, post } from "./admin-api.js";
 import { badge, confirm, h, isolated, redraw, toast } from "./admin-dom.js";
 import { guard } from "./admin-frame.js";
 import { checkOpening, previewOpening } from "./admin-opening-check.js";
@@ -223,10 +223,10 @@ export class Openings {
       return;
     try {
       const path = this.queue.path(`/openings/${opening.id}`);
-      const { version } = await call("GET", path);
-      await remove(path, { "If-Match": version });
+      const before = (await call("GET", path)).version;
+      const after = (await call("DELETE", path, undefined, { "If-Match": before })).version;
       const undo = h("button", { type: "button", class: "button small quiet", "data-do": "undo-cancel" }, t("undo"));
-      undo.addEventListener("click", () => this.bringBack(name, Number(version.replaceAll('"', ""))));
+      undo.addEventListener("click", () => this.bringBack(name, before.replaceAll('"', ""), after));
       toast(t("opening_cancelled", { name }), "", opening.state === "scheduled" ? undo : null);
     } catch (error) {
       toast(error.message, "bad");
@@ -235,9 +235,9 @@ export class Openings {
   }
 
   /** Restore the settings from before an opening was cancelled, unless somebody has changed them since. */
-  async bringBack(name, version) {
+  async bringBack(name, before, after) {
     try {
-      await post(this.queue.path(`/history/${version}/restore`), {}, { "If-Match": `"${version + 1}"` });
+      await post(this.queue.path(`/history/${before}/restore`), {}, { "If-Match": after });
       toast(t("opening_is_back", { name }));
     } catch (error) {
       toast(error.message, "bad");

@@ -8,6 +8,7 @@ import { Events } from "./admin-events.js";
 import { Flow } from "./admin-flow.js";
 import { connection, guard, shortcut } from "./admin-frame.js";
 import { History } from "./admin-history.js";
+import { ownTime } from "./admin-opening-times.js";
 import { Openings } from "./admin-openings.js";
 import { Passes } from "./admin-passes.js";
 import { People } from "./admin-people.js";
@@ -144,6 +145,14 @@ class Figures {
   }
 }
 
+/** What the status of a queue means, or the opening that has not started; nothing if people are let in. */
+function statusWords({ status, phase, next_opening: opening }) {
+  if (status === "paused") return t("queue_paused");
+  if (status === "maintenance") return t("queue_maintenance");
+  if (phase === "drawing") return t("queue_in_draw");
+  return phase === "prequeue" && opening ? t("queue_in_prequeue", { when: ownTime(opening.starts_at) }) : null;
+}
+
 /** The buttons that pause, resume and close the queue, and the banner that says what its status means. */
 class Controls {
   constructor(queue) {
@@ -164,10 +173,7 @@ class Controls {
     write(shown, label);
     write(this.pause, queue.status === "active" ? t("pause") : queue.status === "paused" ? t("resume") : t("open"));
     this.close.hidden = queue.status === "maintenance";
-    banner(
-      "status",
-      queue.status === "paused" ? t("queue_paused") : queue.status === "maintenance" ? t("queue_maintenance") : null,
-    );
+    banner("status", statusWords(queue));
   }
 
   async turn(status) {
