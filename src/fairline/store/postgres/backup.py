@@ -149,8 +149,8 @@ async def _load_tables(connection: Connection, reader: BackupReader) -> None:
             for block in blocks:
                 await copy.write(block.parts["data"])
     await _continue_counters(connection)
-    for statement in _SHIFT_EVENTS:
-        await connection.execute(SQL(statement))
+    for each in _SHIFT_EVENTS:
+        await connection.execute(SQL(each))
 
 
 async def _continue_counters(connection: Connection) -> None:

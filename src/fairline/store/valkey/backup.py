@@ -22,7 +22,7 @@ from fairline.domain.queue import QueueId
 from fairline.errors import BackupRefused, StoreError
 from fairline.store.backup_file import BackupReader, BackupWriter, Record
 from fairline.store.constants import GONE_MS
-from fairline.store.valkey.client import Connection, PatientCluster, connect, mapped_errors
+from fairline.store.valkey.client import Connection, PatientCluster, connect, mapped_errors, nodes_of
 from fairline.store.valkey.keys import (
     ALIVE,
     BOX_PARTS,
@@ -107,12 +107,8 @@ async def _client(url: str) -> AsyncIterator[Connection]:
 
 async def _names(client: Connection) -> AsyncIterator[str]:
     """The names of all keys of Fairline."""
-    nodes: list[dict[str, Any]] = [{}]
-    if isinstance(client, PatientCluster):
-        async with mapped_errors():
-            cluster: Any = client  # its annotations do not say that this is awaited
-            await cluster.initialize()
-        nodes = [{"target_nodes": node} for node in client.get_primaries()]
+    async with mapped_errors():
+        nodes = await nodes_of(client)
     for where in nodes:
         cursor = 0
         while True:
