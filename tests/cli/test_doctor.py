@@ -72,7 +72,8 @@ def test_a_folder_in_which_nothing_is_kept_is_only_looked_at(tmp_path: Path, ser
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o777)
     words = ("doctor", "--data", str(tmp_path / "shared"), "--store", f"valkey+unix://{server.data}/valkey.sock")
-    own = {"FAIRLINE_SECRET": "s" * 32, "FAIRLINE_ADMIN_KEY": "k" * 32, "FAIRLINE_PORT": str(server.port)}
+    secret = (server.data / "secret").read_text(encoding="utf-8").strip()
+    own = {"FAIRLINE_SECRET": secret, "FAIRLINE_ADMIN_KEY": "k" * 32, "FAIRLINE_PORT": str(server.port)}
     told = fairline(*words, **own)
     assert told.returncode == 0, told.stdout
     assert re.search(r"warn +data folder", told.stdout)

@@ -120,14 +120,23 @@ def test_who_installs_it_for_themselves_has_a_server(new_reader: NewReader, tmp_
     assert (tmp_path / ".local/share/fairline/admin-key").is_file()
 
 
-def test_a_copy_of_the_embedded_store_made_while_it_runs_can_be_read(
-    new_reader: NewReader, server: RunningServer
+def test_a_backup_taken_while_the_server_runs_is_restored_into_an_empty_folder(
+    new_reader: NewReader, server: RunningServer, tmp_path: Path
 ) -> None:
-    reader = new_reader(server, **{"/var/lib/fairline": str(server.data)})
-    (copied,) = _shell_blocks(BACK_UP, "doctor --data")
-    copying, looking = copied.text.split("rm -r tried")[0], "rm -r tried\n"
-    said = "…embedded answers…2 queues…"
-    reader.follow([replace(copied, text=copying), _printed(copied, said), replace(copied, text=looking)])
+    backups, restored = tmp_path / "backups", tmp_path / "restored"
+    backups.mkdir()
+    here = {"sudo -u fairline ": "", "/var/backups": str(backups)}
+    (taken,) = _shell_blocks(BACK_UP, "fairline backup /var/backups/fairline --data")
+    typed = [taken, _printed(taken, "Wrote 2 queues to …\n…\n- the secret that signs tokens")]
+    new_reader(server, **here, **{"/var/lib/fairline": str(server.data)}).follow(typed)
+    (block,) = _shell_blocks(BACK_UP, "fairline restore /var/backups/fairline --data")
+    (line,) = (each for each in block.text.splitlines() if "fairline restore" in each)
+    typed = [
+        replace(block, text=f"{line}\n"),
+        _printed(block, "Restored, as it was at …\n…\ndemo …\n…\nPut the file secret into …"),
+    ]
+    new_reader(**here, **{"/var/lib/fairline": str(restored)}).follow(typed)
+    assert (restored / "secret").read_bytes() == (server.data / "secret").read_bytes()
 
 
 def _shell_blocks(page: str, containing: str) -> list[Block]:

@@ -11,7 +11,7 @@ from redis.asyncio import RedisCluster
 from fairline.domain.order import SPAN
 from fairline.domain.queue import queue_id
 from fairline.domain.ticket import Action, Came, Went
-from fairline.store import AuditedAction, Drawn, EstimateSample, NewDelivery, Role, Store, Visitor
+from fairline.store import AuditedAction, Drawn, EstimateSample, NewDelivery, Role, ServerSeen, Store, Visitor
 from fairline.store.outbox import DeliveryState
 from fairline.store.valkey.scripts import script
 from fairline.store.valkey.store import ValkeyStore
@@ -139,6 +139,9 @@ async def what_belongs_to_the_server(store: Store) -> None:
     registry = store.registry
     await registry.mark_alive("web", "one:1")
     assert "one:1" in [each.name for each in await registry.workers()]
+    said = ServerSeen(name="one:1", role="web", secret="f" * 16, ahead_seconds=0.0)
+    await registry.show_server(said)
+    assert await registry.servers() == [said]
     assert await registry.rotate() == await registry.generation()
     await registry.record(AuditedAction(key="k", name="Ops", role=Role.OPERATOR, action="queue.created", queue="sale"))
     assert await registry.audit("sale", None, 1)

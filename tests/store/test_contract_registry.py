@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairline.errors import InvalidRequest
-from fairline.store import AdminKey, AuditedAction, AuditEntry, ProcessSeen, Role, Store
+from fairline.store import AdminKey, AuditedAction, AuditEntry, ProcessSeen, Role, ServerSeen, Store
 from fairline.store.postgres import registry as postgres_registry
 from fairline.store.valkey import registry as valkey_registry
 from tests.backends import START, FakeClock
@@ -115,6 +115,21 @@ def clock(session_clock: FakeClock) -> FakeClock:
     """Each test has a time of its own: what belongs to the server is there for all of them."""
     session_clock.now = START + secrets.randbelow(1_000_000) * 1_000_000
     return session_clock
+
+
+async def test_what_processes_say_of_themselves_is_kept_for_a_minute(store: Store, clock: FakeClock) -> None:
+    name = f"machine-{secrets.token_hex(4)}:1"
+    said = ServerSeen(name=name, role="web", secret="f" * 16, ahead_seconds=0.0)
+    later = ServerSeen(name=name, role="web", secret="f" * 16, ahead_seconds=2.5)
+    listed = [each.name for each in await store.registry.workers()]
+    for each in (said, later):
+        clock.advance(5)
+        await store.registry.show_server(each)
+    clock.advance(59)
+    assert [each for each in await store.registry.servers() if each.name == name] == [later]
+    assert [each.name for each in await store.registry.workers()] == listed  # who serves is another list
+    clock.advance(2)
+    assert [each for each in await store.registry.servers() if each.name == name] == []
 
 
 async def test_each_process_is_listed_until_it_has_not_been_seen_for_a_minute(

@@ -6,17 +6,17 @@ import contextlib
 import json
 import os
 import stat
-import time
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
+from fairline.cli.doctor_servers import Finding, look_into
 from fairline.cli.show import console
 from fairline.errors import (
     FairlineError,
@@ -40,17 +40,7 @@ from fairline.settings import (
 from fairline.store import EMBEDDED, check_folder, embedded_server, open_store, store_left_behind
 from fairline.store.machine import FILES_WANTED, open_files
 
-SKEW_SECONDS = 2.0
 MARKS = {"ok": "[green]ok[/]", "warn": "[yellow]warn[/]", "bad": "[red]fix[/]"}
-
-
-class Finding(NamedTuple):
-    """What was checked, its state, what was found, and what to do."""
-
-    what: str
-    state: str
-    found: str
-    advice: str = ""
 
 
 def doctor(
@@ -199,30 +189,26 @@ async def _store(settings: ServerSettings) -> list[Finding]:
     if settings.store in EMBEDDED and not (embedded_server(settings.store, data).folder / "owner.lock").exists():
         # There is no data yet. The store is tried in a temporary folder, because only `serve` may create data.
         with TemporaryDirectory(prefix="fairline-doctor-") as folder:
-            return await _store_in(settings.store, Path(folder))
-    return await _store_in(settings.store, data)
+            return await _store_in(settings, Path(folder))
+    return await _store_in(settings, data)
 
 
-async def _store_in(url: str, data: Path) -> list[Finding]:
+async def _store_in(settings: ServerSettings, data: Path) -> list[Finding]:
+    url, findings = settings.store, []
     try:
-        before = time.time()
-        store = await open_store(url, data=data)
-    except StoreFolderInUse:
-        return [Finding("store", "ok", f"{url}, in use by a running server")]
+        try:
+            store = await open_store(url, data=data)
+        except StoreFolderInUse:
+            findings.append(Finding("store", "ok", f"{url}, in use by a running server"))
+            running = embedded_server(url, data).running_url()
+            if running is None:
+                return findings  # it has just ended
+            store = await open_store(running)
     except FairlineError as error:
-        return [Finding("store", "bad", error.message, "Start it, or choose another with --store.")]
+        return [*findings, Finding("store", "bad", error.message, "Start it, or choose another with --store.")]
     try:
-        now = await store.time()
-        after = time.time()
-        queues = await store.queues()
-        findings = [Finding("store", "ok", f"{url.partition('://')[0]} answers, {len(queues)} queues")]
-        skew = max(before - now / 1000, now / 1000 - after, 0.0)
-        clock = "ok" if skew < SKEW_SECONDS else "warn"
-        advice = "" if clock == "ok" else "Tokens expire by this machine's clock. Synchronise both with NTP."
-        findings.append(Finding("clock", clock, f"within {skew:.1f} s of the store's", advice))
-        findings += [Finding(w.what, "warn", w.found, w.advice) for w in await store.registry.warnings()]
-        return findings
+        return [*findings, *await look_into(store, settings)]
     except StoreError as error:
-        return [Finding("store", "bad", error.message)]
+        return [*findings, Finding("store", "bad", error.message)]
     finally:
         await store.close()

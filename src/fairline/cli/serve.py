@@ -58,7 +58,7 @@ def run(given: dict[str, Any], on_ready: OnReady | None = None) -> int:
     from fairline.logs import set_up_logs
     from fairline.process.running_server import published
     from fairline.process.supervisor import Supervisor
-    from fairline.store import store_left_behind
+    from fairline.store import EMBEDDED, store_left_behind
 
     flags = dict(given)
     config = flags.pop("config")
@@ -69,6 +69,11 @@ def run(given: dict[str, Any], on_ready: OnReady | None = None) -> int:
         show.warning(
             f"{settings.store} starts empty in {settings.data}, which contains the data of {other}. "
             f"To continue with that data, add --store {other}"
+        )
+    if settings.role is not ServerRole.ALL and settings.store in EMBEDDED:
+        show.warning(
+            f"No other server can use the store {settings.store}, so a {settings.role} finds no counterpart. Leave out "
+            "--role, or name a store for all servers with --store."
         )
     set_up_logs(settings.log_format)
     supervisor = Supervisor(settings)
@@ -84,7 +89,21 @@ def run(given: dict[str, Any], on_ready: OnReady | None = None) -> int:
             _print_ready(settings, supervisor, prepared, first)
 
     with published(settings.data, f"http://{supervisor.address}" if supervisor.port else None):
-        return supervisor.run(ready)
+        return supervisor.run(ready, _print_waiting)
+
+
+#: What a server that is not ready waits for, by the check that fails.
+WAITS = {
+    "keeper": "[yellow]Waiting for a keeper.[/] None has run recently on this store, so nobody is let in. Start one on "
+    "any machine: [bold]fairline serve --role keeper[/]",
+    "store": "[yellow]Waiting for the store.[/] It does not answer. [bold]fairline doctor[/] may say why.",
+}
+
+
+def _print_waiting(check: str) -> None:
+    if check in WAITS:
+        with contextlib.suppress(OSError):
+            show.console.print(WAITS[check], soft_wrap=True)
 
 
 def _print_ready(settings: ServerSettings, supervisor: Supervisor, prepared: Prepared, first: dict[str, str]) -> None:
@@ -92,9 +111,12 @@ def _print_ready(settings: ServerSettings, supervisor: Supervisor, prepared: Pre
     lines = dict(first)
     if supervisor.port is None:
         console.print("[bold]The keeper of Fairline is running.[/] Ctrl-C ends it.")
+        lines["it needs"] = "a web server on the same store, with the same FAIRLINE_SECRET"
     else:
         console.print("[bold green]Fairline is ready.[/] Ctrl-C ends it.")
         base = f"http://{supervisor.address}"
+        if settings.role is ServerRole.WEB:
+            lines["it needs"] = "a keeper on the same store, with the same FAIRLINE_SECRET: one runs"
         lines |= {"the dashboard": f"{base}/admin", "API documentation": f"{base}/docs"}
         if prepared.has_demo and not first:
             lines["a waiting page"] = f"{base}/q/demo  [dim](nobody is in line, so it lets you in at once)[/]"

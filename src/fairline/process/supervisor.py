@@ -38,6 +38,8 @@ log = structlog.get_logger()
 DEMO = QueueId("demo")
 #: Seconds between checks of the child processes.
 WATCH_SECONDS = 0.1
+#: A server that is not ready after this says what it waits for. Usually it is ready sooner.
+SAY_SECONDS = 2.0
 #: A worker that ends sooner than this after its start is not restarted at once.
 TOO_SOON_SECONDS = 2.0
 
@@ -142,20 +144,29 @@ class Supervisor:
 
     # Running
 
-    def run(self, on_ready: Callable[[], None]) -> int:
-        """Start the workers and restart those that end, until a signal comes; returns the exit code."""
+    def run(self, on_ready: Callable[[], None], on_waiting: Callable[[str], None] = lambda _: None) -> int:
+        """Start the workers and restart those that end, until a signal comes; returns the exit code. While it is not
+        ready, `on_waiting` is called with the check that fails, each time that it is another one."""
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, lambda *_: setattr(self, "_ending", True))
         count = self._settings.workers if self._settings.role is not ServerRole.KEEPER else 1
         for number in range(count):
             self._workers[number] = _Child(self._spawn(number))
         ready = False
+        waits_for = ""
+        says_at = time.monotonic() + SAY_SECONDS
         code = 0
         try:
             while not self._ending:
                 if not ready and self._is_ready():
                     ready = True
                     on_ready()
+                if not ready and time.monotonic() >= says_at:
+                    says_at = time.monotonic() + SAY_SECONDS
+                    found = self._failing_check()
+                    if found and found != waits_for:
+                        waits_for = found
+                        on_waiting(found)
                 if not self._restart_ended():
                     code = 1
                     break
@@ -219,6 +230,17 @@ class Supervisor:
             self._ready.add(pid)
         return pids <= self._ready
 
+    def _failing_check(self) -> str:
+        """The check by which a worker is not ready: `store` or `keeper`; empty if no worker says."""
+        if self._listening is None:
+            return ""
+        answer = _ready_answer(_reachable(self._settings.host), self._listening.port)
+        try:
+            checks = msgspec.json.decode(answer.partition(b"\r\n\r\n")[2], type=_NotReady).checks
+        except msgspec.MsgspecError:
+            return ""
+        return next((name for name, state in checks.items() if state != "ok"), "")
+
     def _end(self) -> None:
         """End the workers, then the store; a worker that does not end in time is killed."""
         if self._listening:
@@ -252,17 +274,28 @@ class _Child:
         self.not_before = 0.0
 
 
+class _NotReady(msgspec.Struct):
+    """The answer of `/readyz`."""
+
+    checks: dict[str, str] = {}
+
+
 def ready_worker(host: str, port: int) -> int | None:
     """The process id of a worker that answers that it is ready; None if none does. A worker's request ids begin with
     its process id."""
-    try:
-        with socket.create_connection((host, port), timeout=1) as connection:
-            connection.sendall(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
-            answer = connection.recv(4096)
-    except OSError:
-        return None
+    answer = _ready_answer(host, port)
     by = re.search(rb"\r\nx-request-id: ([0-9a-f]+)-", answer)
     return int(by[1], 16) if by and answer.startswith(b"HTTP/1.1 200") else None
+
+
+def _ready_answer(host: str, port: int) -> bytes:
+    """The whole answer of one worker; what has come of it if it takes too long."""
+    answer = b""
+    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1) as connection:
+        connection.sendall(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        while piece := connection.recv(4096):
+            answer += piece
+    return answer
 
 
 def _reachable(host: str) -> str:

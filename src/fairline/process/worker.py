@@ -29,6 +29,7 @@ from fairline.keeper.push import Pusher
 from fairline.keeper.stock import Stocktaker
 from fairline.logs import set_up_logs
 from fairline.process.beacon import beacon_of
+from fairline.process.roles import Roles
 from fairline.process.worker_settings import GRACE_SECONDS, read_worker_settings
 from fairline.service.fairline import Fairline
 from fairline.settings import PrivateAddresses, ServerRole, ServerSettings
@@ -100,6 +101,7 @@ class Worker:
     def __init__(self, settings: ServerSettings, secret: bytes, store: Store, place: int = 0) -> None:
         self._settings = settings
         self._store = store
+        self._place = place
         self._metrics = Metrics(place)
         self._service = Fairline(
             store, Keyring(secret), token_seconds=settings.token_seconds, on_sent=self._metrics.sent
@@ -132,6 +134,10 @@ class Worker:
         await self._follow_generation(once=True)
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(_running(self._follow_generation()))
+            roles = Roles(self._settings, self._service)
+            await stack.enter_async_context(_running(roles.show()))
+            if self._place == 0:  # once for a server, and not by each of its workers
+                await stack.enter_async_context(_running(roles.watch()))
             if self._settings.role is not ServerRole.WEB:
                 await stack.enter_async_context(_running(self._keeper.run()))
                 await stack.enter_async_context(_running(Stocktaker(self._service).run()))

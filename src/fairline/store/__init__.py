@@ -11,7 +11,17 @@ from fairline.store.contract import MAX_BATCH, MOST_STEPPED_BACK, Clock, Kind, S
 from fairline.store.desks import DeskState
 from fairline.store.embedded import EmbeddedServer, check_folder
 from fairline.store.outbox import BoxCounts, Delivery, DeliveryPage, DeliveryState, NewDelivery, Outbox
-from fairline.store.registry import AdminKey, AuditedAction, AuditEntry, Part, ProcessSeen, Registry, Role, StoreWarning
+from fairline.store.registry import (
+    AdminKey,
+    AuditedAction,
+    AuditEntry,
+    Part,
+    ProcessSeen,
+    Registry,
+    Role,
+    ServerSeen,
+    StoreWarning,
+)
 from fairline.store.tallies import (
     Accuracy,
     DeskHour,
@@ -84,6 +94,7 @@ __all__ = [
     "Report",
     "Revision",
     "Role",
+    "ServerSeen",
     "Stats",
     "Store",
     "StoreWarning",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
@@ -36,6 +37,8 @@ class StoreWarning(Struct, frozen=True):
     what: str
     found: str
     advice: str
+    loses_places: bool = False
+    """Whether places can be lost while everything runs, and not only in a crash."""
 
 
 class AuditedAction(Struct, frozen=True, kw_only=True):
@@ -66,6 +69,23 @@ class ProcessSeen(Struct, frozen=True):
     part: Part
     name: str
     at: int
+
+
+class ServerSeen(Struct, frozen=True, kw_only=True):
+    """What a process says of itself, so that servers which do not fit together are found."""
+
+    name: str
+    """Its machine and process id, as in ProcessSeen."""
+    role: str
+    secret: str
+    """The fingerprint of its secret."""
+    ahead_seconds: float
+    """How far the clock of its machine is ahead of the store's."""
+
+
+def newest_of(said: Iterable[ServerSeen]) -> list[ServerSeen]:
+    """The last of each process, by name; `said` is oldest first."""
+    return [each for _, each in sorted({each.name: each for each in said}.items())]
 
 
 class Registry(Protocol):
@@ -104,6 +124,12 @@ class Registry(Protocol):
 
     async def workers(self) -> list[ProcessSeen]:
         """The processes that were seen in the last minute, by part and name."""
+
+    async def show_server(self, server: ServerSeen) -> None:
+        """Record what a process says of itself at this moment."""
+
+    async def servers(self) -> list[ServerSeen]:
+        """What each process that was seen in the last minute said last, by name."""
 
     async def record(self, audited: AuditedAction) -> None:
         """Write an entry into the audit log, which keeps the last AUDIT_ENTRIES_KEPT."""

@@ -11,11 +11,21 @@ from fairline.errors import InvalidRequest
 from fairline.store.constants import AUDIT_ENTRIES_KEPT, GONE_MS
 from fairline.store.contract import Clock
 from fairline.store.postgres.client import Client
-from fairline.store.registry import AdminKey, AuditedAction, AuditEntry, Part, ProcessSeen, StoreWarning
+from fairline.store.registry import (
+    AdminKey,
+    AuditedAction,
+    AuditEntry,
+    Part,
+    ProcessSeen,
+    ServerSeen,
+    StoreWarning,
+    newest_of,
+)
 
 _encode = msgspec.json.encode
 _keys = msgspec.json.Decoder(list[AdminKey]).decode
 _alive = msgspec.json.Decoder(list[tuple[Part, str, int]]).decode
+_servers = msgspec.json.Decoder(list[ServerSeen]).decode
 _actions = msgspec.json.Decoder(list[tuple[int, int, AuditedAction]]).decode
 _ENTRY = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _webhooks = msgspec.json.Decoder(list[Webhook]).decode
@@ -75,6 +85,12 @@ class PostgresRegistry:
 
     async def workers(self) -> list[ProcessSeen]:
         return [ProcessSeen(*row) for row in _alive(await self._client.call("all_workers", self._now(), GONE_MS))]
+
+    async def show_server(self, server: ServerSeen) -> None:
+        await self._client.call("show_server", _encode(server).decode(), self._now(), GONE_MS)
+
+    async def servers(self) -> list[ServerSeen]:
+        return newest_of(_servers(await self._client.call("all_servers", self._now(), GONE_MS)))
 
     async def record(self, audited: AuditedAction) -> None:
         await self._client.call(

@@ -22,7 +22,7 @@ from fairline.domain.queue import QueueId
 from fairline.errors import BackupRefused, StoreError
 from fairline.store.backup_file import BackupReader, BackupWriter, Record
 from fairline.store.constants import GONE_MS
-from fairline.store.valkey.client import Connection, PatientCluster, connect, mapped_errors
+from fairline.store.valkey.client import Connection, PatientCluster, connect, mapped_errors, nodes_of
 from fairline.store.valkey.keys import (
     ALIVE,
     BOX_PARTS,
@@ -34,7 +34,6 @@ from fairline.store.valkey.keys import (
     WORKERS,
     key,
 )
-from fairline.store.valkey.scripts import script
 
 #: A long line takes the server longer than other calls may take.
 ANSWER_SECONDS = 120.0
@@ -45,6 +44,23 @@ MOST_PASSES = 40
 PASS_SECONDS = 0.1
 #: What belongs to running processes, and the counts of limits, which begin again after a restore.
 _NOT_KEPT = {ALIVE, WORKERS, SERVERS}
+
+# These two are no operations on a queue: they know neither its parts nor its clock, and take any keys with one tag.
+#: Returns the store's time in ms, then each key as the server serialises it; nothing for a key that does not exist.
+_DUMP = """
+local time = redis.call('TIME')
+local reply = {tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)}
+for i, key in ipairs(KEYS) do reply[i + 1] = redis.call('DUMP', key) end
+return reply
+"""
+#: Replaces each key by what the script before returned for it; an empty text is a key that did not exist.
+_RESTORE = """
+for i, key in ipairs(KEYS) do
+  redis.call('DEL', key)
+  if ARGV[i] ~= '' then redis.call('RESTORE', key, 0, ARGV[i]) end
+end
+return #KEYS
+"""
 
 
 async def save(url: str, writer: BackupWriter) -> int:
@@ -91,12 +107,8 @@ async def _client(url: str) -> AsyncIterator[Connection]:
 
 async def _names(client: Connection) -> AsyncIterator[str]:
     """The names of all keys of Fairline."""
-    nodes: list[dict[str, Any]] = [{}]
-    if isinstance(client, PatientCluster):
-        async with mapped_errors():
-            cluster: Any = client  # its annotations do not say that this is awaited
-            await cluster.initialize()
-        nodes = [{"target_nodes": node} for node in client.get_primaries()]
+    async with mapped_errors():
+        nodes = await nodes_of(client)
     for where in nodes:
         cursor = 0
         while True:
@@ -175,14 +187,14 @@ async def _torn(client: Connection, read_at: dict[QueueId, int], margin: int) ->
 async def _save_group(client: Connection, writer: BackupWriter, name: str, keys: Iterable[str]) -> int:
     """Write some keys as they are at one moment, and return that moment."""
     names = sorted(keys)
-    at, *dumps = await _eval(client, "dump", names, [])
+    at, *dumps = await _eval(client, _DUMP, names, [])
     writer.add(Record("keys", name, {each: dump or b"" for each, dump in zip(names, dumps, strict=True)}))
     return int(at)
 
 
 async def _load_group(client: Connection, record: Record) -> None:
     try:
-        await _eval(client, "undump", list(record.parts), list(record.parts.values()))
+        await _eval(client, _RESTORE, list(record.parts), list(record.parts.values()))
     except StoreError as error:
         if isinstance(error.__cause__, ResponseError) and "DUMP payload" in str(error.__cause__):
             raise BackupRefused(
@@ -192,9 +204,9 @@ async def _load_group(client: Connection, record: Record) -> None:
         raise
 
 
-async def _eval(client: Connection, name: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
+async def _eval(client: Connection, source: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
     async with mapped_errors():
-        return await client.execute_command("EVAL", script(name).source, len(keys), *keys, *args)
+        return await client.execute_command("EVAL", source, len(keys), *keys, *args)
 
 
 async def _refuse_in_use(client: Connection) -> None:

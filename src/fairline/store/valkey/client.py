@@ -110,6 +110,21 @@ async def ask_all(client: Connection, commands: Sequence[Sequence[Any]]) -> list
         return answers
 
 
+async def nodes_of(client: Connection) -> list[dict[str, Any]]:
+    """The options that send a command to each server that has keys, one after the other."""
+    if not isinstance(client, PatientCluster):
+        return [{}]
+    cluster: Any = client  # its annotations do not say that this is awaited
+    await cluster.initialize()
+    return [{"target_nodes": node} for node in client.get_primaries()]
+
+
+def text_of(answer: Any, field: str) -> str | None:
+    """One field of an answer of CONFIG GET or INFO, of which the client makes a mapping; None if it is not there."""
+    value = answer.get(field)
+    return None if value is None else str(value)
+
+
 def translated(error: Exception, queue: QueueId | None = None) -> StoreError | QueueNotFound:
     """An error of the client or of the server as one of Fairline's."""
     match error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import msgspec
 from redis.exceptions import ResponseError
@@ -11,14 +12,24 @@ from redis.exceptions import ResponseError
 from fairline.domain.webhook import Webhook
 from fairline.errors import InvalidRequest
 from fairline.store.constants import AUDIT_ENTRIES_KEPT, GONE_MS
-from fairline.store.registry import AdminKey, AuditedAction, AuditEntry, Part, ProcessSeen, StoreWarning
-from fairline.store.valkey.client import Connection, mapped_errors
-from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, AUDIT, GENERATION, WEBHOOKS, WORKERS, tries_key
+from fairline.store.registry import (
+    AdminKey,
+    AuditedAction,
+    AuditEntry,
+    Part,
+    ProcessSeen,
+    ServerSeen,
+    StoreWarning,
+    newest_of,
+)
+from fairline.store.valkey.client import Connection, mapped_errors, nodes_of, text_of
+from fairline.store.valkey.keys import ADMIN_KEYS, ALIVE, AUDIT, GENERATION, SERVERS, WEBHOOKS, WORKERS, tries_key
 from fairline.store.valkey.scripts import script
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.Decoder(AdminKey).decode
 _action = msgspec.json.Decoder(AuditedAction).decode
+_server = msgspec.json.Decoder(ServerSeen).decode
 _alive = msgspec.json.Decoder(tuple[Part, str]).decode
 _webhook = msgspec.json.Decoder(Webhook).decode
 
@@ -35,6 +46,15 @@ _WANTED = {
     "appendonly": ("yes", "A restart would lose everything since the last snapshot. Set appendonly yes."),
     "appendfsync": ("always", "A crash of the server may lose the answered changes of the last second or two."),
 }
+#: Where a server says the same if it hides its settings, as managed ones do: the section of INFO, the field, and what
+#: its values mean.
+_INFO = {
+    "maxmemory-policy": ("memory", "maxmemory_policy", None),
+    "appendonly": ("persistence", "aof_enabled", {"0": "no", "1": "yes"}),
+}
+#: These policies delete only keys that expire, which are counts of limits.
+_HARMLESS = "volatile-"
+_LIMITS_ONLY = "It would forget counts of limits when memory runs out, but no places. noeviction is better."
 
 
 class ValkeyRegistry:
@@ -104,6 +124,18 @@ class ValkeyRegistry:
             (ProcessSeen(*_alive(member), int(at)) for member, at in found), key=lambda each: (each.part, each.name)
         )
 
+    async def show_server(self, server: ServerSeen) -> None:
+        now = await self._time()
+        async with mapped_errors():
+            await self._client.zadd(SERVERS, {_encode(server): now})
+            await self._client.zremrangebyscore(SERVERS, "-inf", f"({now - GONE_MS}")
+
+    async def servers(self) -> list[ServerSeen]:
+        now = await self._time()
+        async with mapped_errors():
+            found = await self._client.zrangebyscore(SERVERS, now - GONE_MS, "+inf")
+        return newest_of(map(_server, found))
+
     async def record(self, audited: AuditedAction) -> None:
         fields = {"at": await self._time(), "queue": audited.queue or "", "action": _encode(audited)}
         async with mapped_errors():
@@ -143,16 +175,35 @@ class ValkeyRegistry:
             return bool(await self._client.hdel(WEBHOOKS, hook_id))
 
     async def warnings(self) -> list[StoreWarning]:
+        found: list[StoreWarning] = []
         async with mapped_errors():
-            try:
-                found = {name: (await self._client.config_get(name)).get(name) for name in _WANTED}
-            except ResponseError:
-                return []  # a managed server may hide its settings; its operator is responsible for them
-        return [
-            StoreWarning(name, f"{name} is {value}", advice)
-            for name, (wanted, advice) in _WANTED.items()
-            if (value := found[name]) is not None and value != wanted
-        ]
+            for node in await nodes_of(self._client):
+                found += [each for name in _WANTED if (each := _warning(name, await self._setting(node, name)))]
+        return list({each.found: each for each in found}.values())
+
+    async def _setting(self, node: dict[str, Any], name: str) -> str | None:
+        """A setting of a server; None if it does not say."""
+        try:
+            answer = await self._client.execute_command("CONFIG GET", name, **node)
+            return text_of(answer, name)
+        except ResponseError:
+            if name not in _INFO:
+                return None
+        section, field, meaning = _INFO[name]
+        try:
+            value = text_of(await self._client.execute_command("INFO", section, **node), field)
+        except ResponseError:
+            return None
+        return meaning.get(value, value) if meaning and value is not None else value
+
+
+def _warning(name: str, value: str | None) -> StoreWarning | None:
+    wanted, advice = _WANTED[name]
+    if value is None or value == wanted:
+        return None
+    if value.startswith(_HARMLESS):
+        return StoreWarning(name, f"{name} is {value}", _LIMITS_ONLY)
+    return StoreWarning(name, f"{name} is {value}", advice, loses_places=name == "maxmemory-policy")
 
 
 def _entry(entry_id: bytes, fields: Mapping[bytes, bytes]) -> AuditEntry:

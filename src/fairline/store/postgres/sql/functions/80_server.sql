@@ -51,7 +51,25 @@ END $$;
 -- all_workers: the processes seen in the last `_gone` ms, by part and name.
 CREATE FUNCTION all_workers(_at bigint, _gone bigint) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT coalesce(json_agg(json_build_array(part, name, at) ORDER BY part, name), '[]')
-  FROM workers WHERE at >= moment(_at) - _gone
+  FROM workers WHERE at >= moment(_at) - _gone AND part <> 'server'
+$$;
+
+-- show_server: record what a process says of itself. It is kept among the processes, as a part of its own. What was not
+-- said again for `_gone` ms is forgotten.
+CREATE FUNCTION show_server(_said text, _at bigint, _gone bigint) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  _now bigint := moment(_at);
+BEGIN
+  INSERT INTO workers (part, name, at) VALUES ('server', _said, _now)
+  ON CONFLICT (part, name) DO UPDATE SET at = excluded.at;
+  DELETE FROM workers WHERE part = 'server' AND at < _now - _gone;
+  RETURN 'null';
+END $$;
+
+-- all_servers: what the processes seen in the last `_gone` ms said of themselves, oldest first.
+CREATE FUNCTION all_servers(_at bigint, _gone bigint) RETURNS json LANGUAGE sql STABLE AS $$
+  SELECT coalesce(json_agg(name::json ORDER BY at), '[]')
+  FROM workers WHERE part = 'server' AND at >= moment(_at) - _gone
 $$;
 
 -- record_action: write an entry into the audit log, which keeps about the last `_kept`.
