@@ -44,4 +44,8 @@ def start_tracing(environ: Mapping[str, str], trusted_proxies: list[str]) -> Tra
             raise
         log.warning("traces.off", reason="OpenTelemetry is not installed: pip install 'fairline[otel]'")
         return None
-    return Tracing(TrustedProxies(trusted_proxies), process_name())
+    try:
+        return Tracing(TrustedProxies(trusted_proxies), process_name())
+    except ValueError as error:  # a variable has a value that OpenTelemetry does not take
+        log.warning("traces.off", reason=str(error))
+        return None
