@@ -169,6 +169,8 @@ def test_the_span_of_a_call_has_the_status_of_its_answer_whatever_kind_of_handle
         [
             ("POST", "/api/v1/queues/nowhere/join", {}, JOIN, 404),
             ("POST", "/api/v1/heartbeat", {}, "POST /api/v1/heartbeat", 401),
+            ("POST", "/api/v1/queues/%64emo/join", {}, JOIN, 201),  # escapes are not for the fast path
+            ("POST", "/api/v1/heartbeat", {}, "POST /api/v1/heartbeat", 200),
             ("GET", "/api/v1/queues/demo", {}, "GET /api/v1/queues/{queue}", 200),
             ("GET", "/api/v1/admin/queues", {}, "GET /api/v1/admin/queues", 401),
             ("GET", "/api/v1/admin/queues", key, "GET /api/v1/admin/queues", 200),
@@ -180,6 +182,11 @@ def test_the_span_of_a_call_has_the_status_of_its_answer_whatever_kind_of_handle
         span = collector.one(name, f"kind-{number}")
         assert attributes(span)["http.response.status_code"] == status, path
         assert span.trace_id.hex() == TRACE, path
+    joined = collector.one(JOIN, "kind-2")
+    wait_until(lambda: any(call.parent_span_id == joined.span_id for call in collector.named("store join")), "no call")
+    with proxy.stream("GET", "/api/v1/stream", headers={"x-request-id": "kind-stream"}) as stream:
+        assert attributes(collector.one("GET /api/v1/stream", "kind-stream"))["http.response.status_code"] == 200
+        assert stream.status_code == 200
     for path in ("/healthz", "/readyz", "/metrics"):
         proxy.get(path).raise_for_status()
     assert not [span.name for span in collector.spans if span.name.endswith(("healthz", "readyz", "metrics"))]
