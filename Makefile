@@ -50,7 +50,7 @@ $(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "Installing what development needs into $(VENV): 139 packages, about a minute."
+	@echo "Installing what development needs into $(VENV): 150 packages, about a minute."
 	@$(INSTALL) -e '.[dev]'
 	@touch $(VENV)/.run $@
 

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from fairline.domain.queue_settings import grouped_settings
 from fairline.domain.settings_checks import allowed
+from fairline.domain.settings_groups import grouped_settings
 from fairline.web.dashboard.form import form
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "queue-settings.md"

@@ -13,7 +13,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, Page, ViewportSize, expect
 
-from fairline.domain.queue_settings import GROUPS, SETTINGS
+from fairline.domain.queue_settings import SETTINGS
+from fairline.domain.settings_groups import GROUPS
 from tests.browser.axe import violations
 from tests.browser.boards import a_walk_in_line
 from tests.browser.desks import Cookies

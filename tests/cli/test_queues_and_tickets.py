@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from fairline.cli.client import Api
-from fairline.domain.queue_settings import SETTINGS, grouped_settings
+from fairline.domain.queue_settings import SETTINGS
+from fairline.domain.settings_groups import grouped_settings
 from tests.cli.typed import Here
 from tests.web.running import RunningServer
 

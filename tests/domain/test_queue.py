@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairline.domain.queue import QueueSnapshot, queue_id
-from fairline.domain.queue_settings import GROUPS, SETTINGS, QueueSettings, grouped_settings, setting_types
+from fairline.domain.queue_settings import SETTINGS, QueueSettings
 from fairline.domain.settings_checks import allowed, checked
+from fairline.domain.settings_groups import GROUPS, grouped_settings, setting_types
 from fairline.domain.storable_text import check_text
 from fairline.errors import InvalidRequest, InvalidSettings
 

@@ -164,6 +164,19 @@ class Grouping(Generic[Key, Item, Result]):
         return [call for call in calls if type(call[1]) is not _SetsFuture or not call[1].future.cancelled()]
 
 
+#: Makes the grouping of one kind of call, from its name, what sends a batch, and what is called afterwards.
+MakeGrouping: TypeAlias = Callable[
+    [str, Callable[[Any, list[Any]], Awaitable[Sequence[Any]]], OnSent[Any, Any] | None], Grouping[Any, Any, Any]
+]
+
+
+def plain_grouping(
+    _name: str, send: Callable[[Any, list[Any]], Awaitable[Sequence[Any]]], on_sent: OnSent[Any, Any] | None
+) -> Grouping[Any, Any, Any]:
+    """A grouping that does no more than it must."""
+    return Grouping(send, on_sent=on_sent)
+
+
 _Call: TypeAlias = tuple[Item, Done[Result], float]
 
 

@@ -12,7 +12,8 @@ from fairline.cli import show
 from fairline.cli.client import part
 from fairline.cli.options import Json, Queue, ServerCommands, api
 from fairline.cli.pairs import Settings, WithSettings, pairs, unset_hint, unset_hints
-from fairline.domain.queue_settings import SETTINGS, grouped_settings
+from fairline.domain.queue_settings import SETTINGS
+from fairline.domain.settings_groups import grouped_settings
 from fairline.domain.ticket import label
 from fairline.errors import InvalidRequest, ServerRefused
 

@@ -14,7 +14,8 @@ from fairline.domain.bypass import check_bypass
 from fairline.domain.calendar import check_hours
 from fairline.domain.desk_name import desk_name
 from fairline.domain.phone import check_region
-from fairline.domain.queue_settings import PREFIX, SERIES, SETTINGS, QueueSettings, Rules, setting_types
+from fairline.domain.queue_settings import PREFIX, SERIES, SETTINGS, QueueSettings, Rules
+from fairline.domain.settings_groups import setting_types
 from fairline.domain.spelling import did_you_mean
 from fairline.domain.storable_text import check_text
 from fairline.errors import InvalidSettings

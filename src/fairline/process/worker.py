@@ -13,11 +13,12 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from email.utils import parseaddr
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 import uvicorn
 
+from fairline.aio.grouping import plain_grouping
 from fairline.domain.mail import relay_of
 from fairline.domain.push import PushKey
 from fairline.domain.tokens import Keyring
@@ -30,6 +31,7 @@ from fairline.keeper.stock import Stocktaker
 from fairline.logs import set_up_logs
 from fairline.process.beacon import beacon_of
 from fairline.process.roles import Roles
+from fairline.process.telemetry import start_tracing
 from fairline.process.worker_settings import GRACE_SECONDS, read_worker_settings
 from fairline.service.fairline import Fairline
 from fairline.settings import PrivateAddresses, ServerRole, ServerSettings
@@ -44,6 +46,9 @@ from fairline.web.server.operations import call_name, fast_route
 from fairline.web.streams.board_streams import BoardStreams
 from fairline.web.streams.hub import Hub
 from fairline.web.streams.queue_streams import QueueStreams
+
+if TYPE_CHECKING:
+    from fairline.web.tracing import Tracing
 
 log = structlog.get_logger()
 
@@ -98,13 +103,20 @@ class Server(uvicorn.Server):
 class Worker:
     """Everything one process runs, by its role. `place` is its number among the workers of the server."""
 
-    def __init__(self, settings: ServerSettings, secret: bytes, store: Store, place: int = 0) -> None:
+    def __init__(
+        self, settings: ServerSettings, secret: bytes, store: Store, place: int = 0, tracing: Tracing | None = None
+    ) -> None:
         self._settings = settings
+        self._tracing = tracing
         self._store = store
         self._place = place
         self._metrics = Metrics(place)
         self._service = Fairline(
-            store, Keyring(secret), token_seconds=settings.token_seconds, on_sent=self._metrics.sent
+            store,
+            Keyring(secret),
+            token_seconds=settings.token_seconds,
+            on_sent=self._metrics.sent,
+            grouping=plain_grouping if tracing is None else tracing.grouping,
         )
         self._keeper = Keeper(
             store,
@@ -162,6 +174,8 @@ class Worker:
         keeper = self._keeper if self._settings.role is not ServerRole.WEB else None
         await stack.enter_async_context(_running(request_log.write_repeats()))
         rows = operations(context, keeper, self._metrics)
+        if self._tracing is not None:
+            rows = [self._tracing.traced(row) for row in rows]
         cors = Cors(self._settings.cors_origins)
         self._metrics.call_name = call_name(rows)
         answered = self._metrics.answered
@@ -243,11 +257,14 @@ def main() -> None:
     _spare_collections()
     listening = socket.socket(fileno=given.listening) if given.listening is not None else None
 
+    # A keeper answers no requests, and they are what is traced.
+    tracing = start_tracing(os.environ, settings.trusted_proxies) if listening is not None else None
+
     async def work() -> None:
         store = await open_store(settings.store)
         try:
             async with _running(_end_with_supervisor()):
-                await Worker(settings, given.secret, store, given.place).run(listening)
+                await Worker(settings, given.secret, store, given.place, tracing).run(listening)
         finally:
             await store.close()
 
@@ -263,6 +280,8 @@ def main() -> None:
         except StoreError as error:
             log.error("worker.store_away", error=error.message)
             os._exit(1)
+    if tracing is not None:
+        tracing.close()
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
-from fairline.aio.grouping import GroupedCall, Grouping
+from fairline.aio.grouping import GroupedCall, Grouping, MakeGrouping, plain_grouping
 from fairline.domain.desk_name import desk_name
 from fairline.domain.events import Event
 from fairline.domain.join_request import Caller, JoinRequest, check_join
@@ -43,18 +43,7 @@ from fairline.service.identity import Identity
 from fairline.service.search import search
 from fairline.service.settings_cache import SettingsCache
 from fairline.service.ticket_tokens import TicketTokens
-from fairline.store import (
-    Configured,
-    Hour,
-    Page,
-    Point,
-    PriorityPass,
-    Report,
-    Stats,
-    Store,
-    Visit,
-    Visitor,
-)
+from fairline.store import Configured, Hour, Page, Point, PriorityPass, Report, Stats, Store, Visit, Visitor
 
 #: The largest page of a listing.
 PAGE = 500
@@ -72,10 +61,16 @@ class Fairline:
     """All queues of one store. It caches only what can be read from the store again.
 
     `on_sent` is called after each grouped store call, with the name of the call and the arguments of
-    `fairline.aio.grouping.OnSent`."""
+    `fairline.aio.grouping.OnSent`. `grouping` makes the grouping of each kind of call."""
 
     def __init__(
-        self, store: Store, keyring: Keyring, *, token_seconds: float = TOKEN_SECONDS, on_sent: OnSent | None = None
+        self,
+        store: Store,
+        keyring: Keyring,
+        *,
+        token_seconds: float = TOKEN_SECONDS,
+        on_sent: OnSent | None = None,
+        grouping: MakeGrouping = plain_grouping,
     ) -> None:
         self.store = store
         self.keyring = keyring
@@ -84,16 +79,16 @@ class Fairline:
         self.tokens = TicketTokens(keyring, token_seconds)
         self._batches = batches = Batches(store, self.identity, self._settings_cache, self.tokens)
 
-        def report(call: str) -> Any:
-            return partial(on_sent, call) if on_sent else None
+        def group(call: str, send: Callable[[Any, list[Any]], Awaitable[Sequence[Any]]]) -> Any:
+            return grouping(call, send, partial(on_sent, call) if on_sent else None)
 
-        self._joins = Grouping[QueueId, JoinCall, JoinAnswer](batches.joins, on_sent=report("join"))
-        self._heartbeats = Grouping[QueueId, TicketCall, StatusAnswer](batches.heartbeats, on_sent=report("heartbeat"))
-        self._statuses = Grouping[QueueId, int, StatusAnswer](batches.statuses, on_sent=report("status"))
-        self._unloads = Grouping[QueueId, int, StatusAnswer](batches.unloads, on_sent=report("unload"))
-        self._closings = Grouping[QueueId, int, StatusAnswer](batches.closings, on_sent=report("close_page"))
-        self._visits = Grouping[tuple[QueueId, Visit], Visitor, StatusAnswer](batches.visits, on_sent=report("visit"))
-        self._acts = Grouping[tuple[QueueId, Action], ActionCall, StatusAnswer](batches.acts, on_sent=report("act"))
+        self._joins: Grouping[QueueId, JoinCall, JoinAnswer] = group("join", batches.joins)
+        self._heartbeats: Grouping[QueueId, TicketCall, StatusAnswer] = group("heartbeat", batches.heartbeats)
+        self._statuses: Grouping[QueueId, int, StatusAnswer] = group("status", batches.statuses)
+        self._unloads: Grouping[QueueId, int, StatusAnswer] = group("unload", batches.unloads)
+        self._closings: Grouping[QueueId, int, StatusAnswer] = group("close_page", batches.closings)
+        self._visits: Grouping[tuple[QueueId, Visit], Visitor, StatusAnswer] = group("visit", batches.visits)
+        self._acts: Grouping[tuple[QueueId, Action], ActionCall, StatusAnswer] = group("act", batches.acts)
 
     async def close(self) -> None:
         """Finish all calls that were made, and write everything that was noted."""

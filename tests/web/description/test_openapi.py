@@ -12,7 +12,7 @@ import msgspec
 import pytest
 import schemathesis
 
-from fairline.domain.queue_settings import grouped_settings
+from fairline.domain.settings_groups import grouped_settings
 from fairline.web.description import openapi
 from fairline.web.description.examples import BODIES, PATH, sample
 from fairline.web.description.limits import LIMITS

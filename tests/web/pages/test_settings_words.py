@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fairline.domain.branding import LANGUAGES
-from fairline.domain.queue_settings import GROUPS, SETTINGS
+from fairline.domain.queue_settings import SETTINGS
+from fairline.domain.settings_groups import GROUPS
 from fairline.web.dashboard.form import choice_words, form, form_words
 
 #: Settings that are shown in English in every language, until someone translates them. A new one may be named here.

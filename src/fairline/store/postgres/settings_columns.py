@@ -14,7 +14,8 @@ from msgspec import inspect
 from psycopg.sql import SQL, Identifier, Literal
 from psycopg.types.json import Jsonb
 
-from fairline.domain.queue_settings import QueueSettings, SettingType, setting_types
+from fairline.domain.queue_settings import QueueSettings
+from fairline.domain.settings_groups import SettingType, setting_types
 
 _SCALARS = {
     inspect.BoolType: "boolean",

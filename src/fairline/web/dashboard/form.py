@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, inspect
 
-from fairline.domain.queue_settings import QueueSettings, grouped_settings, setting_types
+from fairline.domain.queue_settings import QueueSettings
+from fairline.domain.settings_groups import grouped_settings, setting_types
 from fairline.web.description.schemas import Schema, Schemas
 
 

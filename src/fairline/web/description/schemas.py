@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from fairline.domain.queue_settings import SETTINGS, Settings, group_by_setting
+from fairline.domain.queue_settings import SETTINGS, Settings
+from fairline.domain.settings_groups import group_by_setting
 from fairline.web.description.limits import LIMITS, limit
 
 Schema = dict[str, Any]

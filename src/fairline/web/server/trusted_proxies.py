@@ -52,6 +52,10 @@ class TrustedProxies:
             return host or request.text(b"host") or ""
         return request.text(b"host") or ""
 
+    def trusts(self, request: Request) -> bool:
+        """Whether a trusted proxy sent the request."""
+        return bool(self._networks) and request.peer is not None and self._trusted(request.peer)
+
     def _trusted(self, address: str) -> bool:
         try:
             found = ip_address(address)
