@@ -70,7 +70,7 @@ class Tickets(OperatorCalls):
                 {200: Called},
                 takes=CallNext,
                 headers=("Idempotency-Key",),
-                problems=("queue_paused", "idempotency_conflict"),
+                problems=("queue_paused", "queue_held_back", "idempotency_conflict"),
             ),
             self._row(
                 Role.OPERATOR,
@@ -125,7 +125,7 @@ class Tickets(OperatorCalls):
                 self.call,
                 one,
                 takes=CallOne,
-                problems=(*refused, "queue_paused", "at_capacity"),
+                problems=(*refused, "queue_paused", "queue_held_back", "at_capacity"),
             ),
             self._row(
                 Role.OPERATOR,
@@ -143,7 +143,7 @@ class Tickets(OperatorCalls):
                 self.prioritise,
                 one,
                 takes=Prioritise,
-                problems=refused,
+                problems=(*refused, "queue_held_back"),
             ),
             self._row(
                 Role.OPERATOR,
@@ -152,7 +152,7 @@ class Tickets(OperatorCalls):
                 self.step_back,
                 one,
                 takes=StepBack,
-                problems=refused,
+                problems=(*refused, "queue_held_back"),
             ),
             self._row(
                 Role.OPERATOR,

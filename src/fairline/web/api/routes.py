@@ -101,7 +101,14 @@ def people_operations(people: People, tellings: Tellings) -> list[Operation]:
             "Let others go first.",
             slow=people.step_back,
             takes=StepBackRequest,
-            problems=(*_TOKEN, "ticket_expired", "transition_refused", "queue_not_found", "ticket_not_found"),
+            problems=(
+                *_TOKEN,
+                "ticket_expired",
+                "transition_refused",
+                "queue_held_back",
+                "queue_not_found",
+                "ticket_not_found",
+            ),
         ),
         ticket(
             "POST /api/v1/push",
