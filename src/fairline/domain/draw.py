@@ -22,6 +22,7 @@ from fairline.domain.order import LEVELS, PriorityPolicy
 
 SCHEME = "fairline-draw-1"
 HASH_SIZE = 32
+_LEVEL_BYTES = [bytes([level]) for level in LEVELS]
 NONCE_SIZE = 16
 
 Side = Literal["left", "right"]
@@ -86,7 +87,7 @@ def root_of(levels: Sequence[Sequence[bytes]]) -> bytes:
 def levels_hash(levels: Iterable[tuple[bytes, int]]) -> bytes:
     """What is published with the root, so that no level can be changed afterwards: SHA-256 over each leaf followed by
     its level as one byte, with the leaves in ascending order."""
-    return sha256(b"".join(leaf + bytes([level]) for leaf, level in sorted(levels))).digest()
+    return sha256(b"".join(sorted(leaf + _LEVEL_BYTES[level] for leaf, level in levels))).digest()
 
 
 def path_nodes(index: int, count: int) -> list[tuple[Side, Node]]:

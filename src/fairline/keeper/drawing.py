@@ -11,7 +11,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import structlog
 from msgspec.structs import replace
@@ -128,12 +128,12 @@ class Drawing:
         began = time.monotonic()
         sealed = sealed_of((await self._store.draw_parts(queue, opening.id, ["sealed"]))["sealed"])
         members = await self._members(queue, opening.id)
-        leaves, levels = await asyncio.to_thread(_tree, sealed.nonce_key, members)
-        closed = await self._close(queue, opening.id, root_of(levels), leaves, members, settings)
+        tree = await asyncio.to_thread(_tree, sealed.nonce_key, members)
+        closed = await self._close(queue, opening.id, tree, len(members), settings)
         randomness = await self._randomness(queue, opening.id, sealed, closed)
         key = draw_key(sealed.secret, randomness.value or b"", closed.root)
-        entries, order = await asyncio.to_thread(_order, key, leaves, members, closed)
-        await self._publish(queue, opening.id, levels, entries)
+        entries, order = await asyncio.to_thread(_order, key, tree.leaves, members, closed)
+        await self._publish(queue, opening.id, tree.levels, entries)
         await self._place(queue, opening.id, members, order, closed)
         now = await self._store.time()
         await self._store.keep_draw(queue, opening.id, {"drawn": encode(DrawnAt(now))}, once=True)
@@ -163,20 +163,12 @@ class Drawing:
             found |= await self._store.draw_parts(queue, opening, names[first : first + PARTS_AT_ONCE])
         return found
 
-    async def _close(
-        self,
-        queue: QueueId,
-        opening: str,
-        root: bytes,
-        leaves: list[bytes],
-        members: list[Member],
-        settings: QueueSettings,
-    ) -> Closed:
+    async def _close(self, queue: QueueId, opening: str, tree: Tree, count: int, settings: QueueSettings) -> Closed:
         frozen = await self._store.freeze_draw(queue, opening)
         closed = Closed(
-            root=root,
-            levels_hash=levels_hash(zip(leaves, (each.level for each in members), strict=True)),
-            count=len(members),
+            root=root_of(tree.levels),
+            levels_hash=tree.levels_hash,
+            count=count,
             first_turn=frozen.first_turn,
             at=await self._store.time(),
             policy=settings.priority_policy,
@@ -247,13 +239,16 @@ class Drawing:
         self, queue: QueueId, opening: str, members: list[Member], order: list[int], closed: Closed
     ) -> None:
         strict = closed.policy is PriorityPolicy.STRICT
-        drawn = []
-        for at, index in enumerate(order):
-            number, level = members[index]
-            place = (closed.first_turn + at) * SPAN - (level * BAND if strict else 0)
-            drawn.append(Drawn(number, place, at + 1))
-        steps = [drawn[first : first + STEP] for first in range(0, len(drawn), STEP)]
-        await _each(steps, lambda step: self._store.place_drawn(queue, opening, step))
+
+        async def place(first: int) -> None:
+            drawn = []
+            for at, index in enumerate(order[first : first + STEP], first):
+                number, level = members[index]
+                turn = (closed.first_turn + at) * SPAN
+                drawn.append(Drawn(number, turn - level * BAND if strict else turn, at + 1))
+            await self._store.place_drawn(queue, opening, drawn)
+
+        await _each(range(0, len(order), STEP), place)
 
 
 async def _each(items: Iterable[T], work: Callable[[T], Awaitable[None]]) -> None:
@@ -277,10 +272,18 @@ async def _when_full(parts: dict[str, bytes], write: Callable[[], Awaitable[None
         await write()
 
 
-def _tree(nonce_key: bytes, members: list[Member]) -> tuple[list[bytes], list[list[bytes]]]:
-    """The leaf of each member, and the tree over all of them."""
+class Tree(NamedTuple):
+    """The leaf of each member, the tree over all of them, and the hash of their priority levels."""
+
+    leaves: list[bytes]
+    levels: list[list[bytes]]
+    levels_hash: bytes
+
+
+def _tree(nonce_key: bytes, members: list[Member]) -> Tree:
     leaves = [leaf_of(str(number), nonce_of(nonce_key, number)) for number, _ in members]
-    return leaves, tree_levels(sorted(leaves))
+    hashed = levels_hash(zip(leaves, (each.level for each in members), strict=True))
+    return Tree(leaves, tree_levels(sorted(leaves)), hashed)
 
 
 def _order(key: bytes, leaves: list[bytes], members: list[Member], closed: Closed) -> tuple[list[Entry], list[int]]:
