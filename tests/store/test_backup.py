@@ -14,6 +14,7 @@ import msgspec
 import psycopg
 import pytest
 import redis
+from psycopg.sql import SQL
 
 from fairline.domain.queue import QueueId
 from fairline.domain.settings_checks import checked
@@ -37,6 +38,7 @@ from fairline.store.backup import kind_of, load, save, schema_version
 from fairline.store.backup_file import BackupReader, Header, new_backup
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.migrate import upgrade
+from fairline.store.postgres.settings_columns import add_settings_columns
 from tests.backends import BACKENDS, OWNERS, FakeClock, Servers
 from tests.store.venue import Venue
 
@@ -380,7 +382,11 @@ async def test_a_backup_goes_only_where_it_belongs(valkeys: Places, databases: P
 async def test_a_backup_of_an_older_schema_is_upgraded(databases: Places, tmp_path: Path, clock: FakeClock) -> None:
     async with await connect(databases.source) as connection:
         await upgrade(connection, upto=1)
-        await connection.execute("INSERT INTO fairline.admin_keys VALUES ('k', 'admin', 'old', 'd', 1)")
+        await connection.execute("SET search_path = fairline")
+        await connection.execute(SQL(add_settings_columns(frozenset({"name", "opening_hours"}))))
+        await connection.execute("INSERT INTO queues (id, version, created, name) VALUES ('old', 1, 1, 'Old')")
+        await connection.execute("INSERT INTO tallies (queue, swept_at, turns) SELECT key, 1, '{0,0,0}' FROM queues")
+        await connection.execute("INSERT INTO admin_keys VALUES ('k', 'admin', 'old', 'd', 1)")
     await back_up(databases.source, tmp_path / "b")
     for prepared in (False, True):
         if prepared:
@@ -389,6 +395,7 @@ async def test_a_backup_of_an_older_schema_is_upgraded(databases: Places, tmp_pa
         await restore(tmp_path / "b", databases.target, replace=prepared)
         async with opened(databases.target, clock) as store:
             assert [key.name for key in await store.registry.admin_keys()] == ["old"]
+            assert (await store.settings(QueueId("old"))).settings.name == "Old"
             await fill(store, clock)
 
 

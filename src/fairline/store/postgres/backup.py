@@ -131,9 +131,10 @@ async def _load_tables(connection: Connection, reader: BackupReader) -> None:
     await connection.execute(SQL("TRUNCATE {}").format(SQL(", ").join(map(_of, known))))
     kept = {each.name: each for each in reader.records() if each.kind == "table"}
     columns = {name: msgspec.json.decode(each.parts["columns"], type=list[str]) for name, each in kept.items()}
-    settings = set(columns.get("queues", ())) - set(known["queues"])
-    if settings & settings_column_names():  # an older schema has no columns of settings yet
-        await connection.execute(SQL(add_settings_columns()))
+    # An older schema has no columns of settings yet. It gets those of the backup: a later migration may add others.
+    settings = settings_column_names() & (set(columns.get("queues", ())) - set(known["queues"]))
+    if settings:
+        await connection.execute(SQL(add_settings_columns(frozenset(settings))))
         known = await _tables(connection)
     unknown = [f"{table}.{name}" for table, names in columns.items() for name in set(names) - set(known.get(table, ()))]
     if unknown:

@@ -27,9 +27,10 @@ _SCALARS = {
 
 
 @cache
-def add_settings_columns() -> str:
-    """The statement that adds the columns that are missing."""
-    columns = ",\n".join(_column(name, setting) for name, setting in setting_types().items())
+def add_settings_columns(only: frozenset[str] | None = None) -> str:
+    """The statement that adds the columns that are missing, or `only` some of them."""
+    wanted = {name: kind for name, kind in setting_types().items() if only is None or name in only}
+    columns = ",\n".join(_column(name, setting) for name, setting in wanted.items())
     return f"ALTER TABLE queues\n{columns}"
 
 

@@ -25,14 +25,15 @@ from fairline.store.constants import GONE_MS
 from fairline.store.valkey.client import Connection, PatientCluster, connect, mapped_errors, nodes_of
 from fairline.store.valkey.keys import (
     ALIVE,
-    BOX_PARTS,
-    PARTS,
     PREFIX,
     QUEUES,
     SERVERS,
     TRIES,
     WORKERS,
+    box_keys,
+    draw_keys,
     key,
+    queue_keys,
 )
 
 #: A long line takes the server longer than other calls may take.
@@ -137,14 +138,20 @@ def _tag_of(name: str) -> tuple[str, str]:
     return tag, part
 
 
+def _keys_of(tag: str) -> set[str]:
+    """The keys that a queue or an outbox may get at any moment; none for the server."""
+    if not tag:
+        return set()
+    return set(box_keys(tag[1:])) if tag.startswith("@") else {*queue_keys(QueueId(tag)), *draw_keys(QueueId(tag))}
+
+
 async def _groups(client: Connection) -> dict[str, set[str]]:
     """The keys by their tags. A key that a queue or an outbox gets meanwhile is among them too."""
     groups: dict[str, set[str]] = {"": set()}
     async for name in _names(client):
         if _is_kept(name):
             tag, _ = _tag_of(name)
-            parts = BOX_PARTS if tag.startswith("@") else PARTS if tag else ()
-            groups.setdefault(tag, {key(QueueId(tag), part) for part in parts}).add(name)
+            groups.setdefault(tag, _keys_of(tag)).add(name)
     return groups
 
 
@@ -155,8 +162,7 @@ async def _save_queues(client: Connection, writer: BackupWriter, queues: dict[Qu
     wanted = set(queues)
     for _ in range(MOST_PASSES):
         for queue in sorted(wanted):
-            keys = queues.get(queue) or {key(queue, part) for part in PARTS}
-            read_at[queue] = await _save_group(client, writer, queue, keys)
+            read_at[queue] = await _save_group(client, writer, queue, queues.get(queue) or _keys_of(queue))
         wanted = await _torn(client, read_at, margin)
         if not wanted:
             return
