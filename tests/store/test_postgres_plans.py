@@ -12,10 +12,11 @@ from typing import LiteralString
 
 import pytest
 
+from fairline.domain.order import SPAN
 from fairline.domain.queue import QueueId, queue_id
 from fairline.domain.settings_checks import checked
 from fairline.domain.ticket import Action, Person
-from fairline.store import Arrival, EstimateSample, Store
+from fairline.store import Arrival, Drawn, EstimateSample, Store
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.disk import Connection
 from fairline.store.postgres.embedded import EmbeddedPostgres
@@ -45,6 +46,10 @@ OPERATIONS: dict[str, Operation] = {
     "step_back": lambda store, queue, numbers: _alone(store.step_back, queue, numbers, 2),
     "prioritise": lambda store, queue, numbers: _alone(store.prioritise, queue, numbers, 1),
     "sweep": lambda store, queue, _: store.sweep(queue, 100, every=1),
+    "draw_members": lambda store, queue, _: store.draw_members(queue, 0, 10),
+    "place_drawn": lambda store, queue, numbers: store.place_drawn(
+        queue, "op", [Drawn(number, (CROWD + number) * SPAN, number) for number in numbers]
+    ),
 }
 
 

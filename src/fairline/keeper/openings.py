@@ -129,6 +129,7 @@ class OpeningKeeper:
             await asyncio.sleep(FAILED_PAUSE)
         finally:
             self._under_way.discard(queue)
+            self._changed.set()  # the timer looks at this queue again
 
     async def take(self, queue: QueueId) -> bool:
         """Take the next step of a queue if it is due. Returns whether another one may be."""
