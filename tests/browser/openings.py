@@ -19,7 +19,7 @@ def in_seconds(seconds: float) -> str:
 
 
 def plan(queue: Queue, starts: float, prequeue: float | None = None, **fields: Any) -> dict[str, Any]:
-    """An opening that starts in so many seconds, with a pre-queue from so many seconds on."""
+    """An opening that starts some seconds from now, with a pre-queue that opens earlier."""
     if prequeue is not None:
         fields = {"prequeue_at": in_seconds(prequeue), "draw": "random"} | fields
     opening: dict[str, Any] = queue.admin("POST", "/openings", json={"starts_at": in_seconds(starts), **fields})

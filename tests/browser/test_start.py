@@ -262,6 +262,14 @@ def test_the_file_has_the_draw_the_list_and_the_receipt_of_its_holder_alone(venu
     expect(stranger.locator("li[data-check]")).to_have_count(8)
 
 
+def test_the_page_of_a_draw_is_in_the_language_of_its_reader(venue: Venue, come: NewPerson) -> None:
+    page = draw_page(venue, come(), "ar", others=2)
+    expect(page.get_by_role("heading", name="القرعة", exact=True)).to_be_visible()
+    assert page.get_attribute("html", "dir") == "rtl"
+    page.get_by_role("link", name="Deutsch").click()
+    expect(page.get_by_role("heading", name="Die Auslosung", exact=True)).to_be_visible()
+
+
 def test_before_a_draw_its_page_shows_what_is_fixed(venue: Venue, come: NewPerson) -> None:
     queue = in_prequeue(venue, 3000)
     (opening,) = queue.admin("GET", "/openings")["openings"]

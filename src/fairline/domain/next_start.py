@@ -1,4 +1,4 @@
-"""The next start of a queue, as its visitors are told of it: by an opening, or by the setting `opens_at`."""
+"""The next start of a queue that its visitors can wait for: by an opening, or by the setting `opens_at`."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ console.log(JSON.stringify(wrong));
 
 
 def file_of(count: int, policy: str = "skip", signature: bytes = b"", holder: int = 1) -> dict[str, Any]:
-    """The file of a draw with so many members, of all levels in turn; `holder` has the receipt."""
+    """The file of a draw with `count` members, of all levels in turn; `holder` has the receipt."""
     randomness = sha256(signature).digest() if signature else None
     secret, nonce_key = sha256(b"secret").digest(), sha256(b"nonces").digest()
     numbers = range(1, count + 1)

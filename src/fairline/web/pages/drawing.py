@@ -153,7 +153,7 @@ class Drawing:
     def _values(self, content: PageContent, settings: QueueSettings | None, nonce: str) -> dict[str, Any]:
         url = self._assets.url
         more = {"tell": url("tell.js"), "worker": url("worker.js"), "push_key": self._push_key}
-        more["draws"] = draw_url("")
+        more["draws"] = draw_url("", content.lang)
         script = msgspec.to_builtins(content.script(url("fairline.js"), url("waiting-start.js"), **more))
         if content.follows:
             script["server"] = url("fairline-server.js")

@@ -24,7 +24,7 @@ from fairline.service.answers import StatusAnswer
 from fairline.web.context import Context
 from fairline.web.server.http import NO_STORE, Request, Response, Sent, Takeover
 from fairline.web.streams.frames import Frames
-from fairline.web.streams.hub_state import ALIVE_SECONDS, QueueState, until_next_heartbeat, until_return
+from fairline.web.streams.hub_state import QueueState, until_next_heartbeat, until_return
 from fairline.web.streams.open_streams import (
     BUFFER_LIMIT,
     HEADERS,
@@ -53,6 +53,8 @@ EVENTS_AT_ONCE = 500
 ALIVE = b":\nevent: alive\ndata: %s\n\n"
 #: Sent instead while the store does not answer, so that no page says that it is up to date meanwhile.
 AWAY = b":\nevent: away\ndata: {}\n\n"
+#: Seconds between two of these events. A page that has heard none for 5 s says that it has lost the connection.
+ALIVE_SECONDS = 4.0
 #: Seconds after which a store that has not answered counts as away.
 AWAY_SECONDS = 3.0
 
@@ -165,7 +167,8 @@ class Hub:
     async def _update(self, queue: QueueId) -> None:
         state = self._queues.get(queue)
         if state is None:
-            state = QueueState(await self.context.service.last_event(queue), self.loop.time())
+            last_event, now = await self.context.service.last_event(queue), self.loop.time()
+            state = QueueState(last_event, now, now + ALIVE_SECONDS)
             if queue not in self._streams:
                 return  # the last stream was closed meanwhile
             self._queues[queue] = state

@@ -9,9 +9,6 @@ from fairline.service.answers import StatusAnswer
 from fairline.web.api.wire import moment
 from fairline.web.server.http import encode
 
-#: Seconds between two `alive` events. A page that has heard none for 5 s says that it has lost the connection.
-ALIVE_SECONDS = 4.0
-
 
 class QueueState:
     """What the loop remembers about a queue that has streams here."""
@@ -33,7 +30,7 @@ class QueueState:
         "waiting",
     )
 
-    def __init__(self, after: str, now: float) -> None:
+    def __init__(self, after: str, now: float, alive_at: float) -> None:
         self.after = after
         """The id of the last event that was read."""
         self.moved = True
@@ -48,7 +45,7 @@ class QueueState:
         """Tickets whose page was closed, while they have a stream here."""
         self.return_at = now
         """When those that still have a stream are brought back."""
-        self.alive_at = now + ALIVE_SECONDS
+        self.alive_at = alive_at
         """When the next keep-alive is due."""
         self.asked_at = math.inf
         """Since when the store is asked; infinite while it is not."""

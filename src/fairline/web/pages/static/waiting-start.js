@@ -143,12 +143,10 @@ export function follow() {
   if (!data.follows) return;
   listen();
   // A device that slept has missed what was said, and its clock may have stood still.
-  for (const [target, type] of [
-    [document, "visibilitychange"],
-    [window, "online"],
-    [window, "pageshow"],
-  ])
-    target.addEventListener(type, () => !document.hidden && !entering && listen());
+  const again = () => !document.hidden && !entering && listen();
+  document.addEventListener("visibilitychange", again);
+  window.addEventListener("online", again);
+  window.addEventListener("pageshow", ({ persisted }) => persisted && again());
   window.addEventListener("pagehide", () => source?.close());
 }
 
@@ -216,6 +214,7 @@ async function enter(spread) {
     }
     page.dataset.state = "joined";
     say("title", texts.joined_title);
+    say("announce", texts.joined_title);
     say("text", texts.joining_text);
     say("countdown", "");
     leave(spread);
