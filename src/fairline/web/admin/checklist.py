@@ -44,7 +44,7 @@ MOST_PEOPLE = 10_000_000
 class CheckAnswer(Struct, frozen=True):
     """One line of the list."""
 
-    name: CheckName
+    check: CheckName
     state: CheckState
     """`ok`, `look` where a person has to decide, or `problem`."""
     title: str
