@@ -11,7 +11,8 @@ import pytest
 
 from fairline.cli.times import moment
 from fairline.errors import InvalidRequest
-from tests.cli.typed import Here
+from tests.cli.typed import Here, fairline
+from tests.web.running import RunningServer
 
 
 def planned(here: Here, *words: str) -> dict[str, Any]:
@@ -76,6 +77,23 @@ def test_what_cannot_be_is_refused_with_what_to_do(here: Here) -> None:
     ):
         _, error = here("opening", *words)
         assert problem in error, words
+
+
+def test_an_opening_is_checked_and_rehearsed(here: Here, server: RunningServer) -> None:
+    here("queue", "create", "checked", "status=maintenance", "admission_rate=20", "stock=70")
+    times = ("--prequeue", "2036-01-15 09:30", "--starts", "2036-01-15 10:00")
+    here("opening", "plan", "checked", "--name", "Night", *times, "--draw", "random")
+    said, _ = here("opening", "check", "checked", "Night")
+    assert "ok       Stock: 70 to sell." in said
+    assert "look     End: It has no end." in said
+    environ = {"FAIRLINE_URL": server.base_url, "FAIRLINE_DATA": str(server.data)}
+    mended = fairline("opening", "check", "checked", "Night", "--people", "60000", **environ)
+    assert mended.returncode == 1
+    assert "problem  Capacity in line: 60,000 people are expected, but only 50,000 can wait." in mended.stdout
+    said, _ = here("opening", "rehearse", "checked", "Night")
+    assert "ok      Receipts of the draw: All 50 receipts prove their rank." in said
+    assert "failed" not in said
+    assert json.loads(here("opening", "check", "checked", "Night", "--json")[0])["checks"][-1]["state"] == "ok"
 
 
 def test_a_time_that_the_clocks_skip_or_repeat_is_refused_with_what_to_write() -> None:

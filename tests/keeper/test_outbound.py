@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 from fairline.domain.webhook import check_url
 from fairline.errors import AddressRefused, InvalidRequest, ServiceFailed
 from fairline.keeper import outbound
-from fairline.keeper.outbound import ANSWER_LIMIT, check_literal, is_public, send
+from fairline.keeper.outbound import ANSWER_LIMIT, certificate_ends, check_literal, is_public, send
 from tests.backends import HOST, free_ports
 from tests.receiver import Receiver
 
@@ -253,6 +253,24 @@ async def test_the_certificate_must_be_for_the_name_though_the_address_is_called
             await get(f"https://other.example:{port}/", tls=trusting)
         with pytest.raises(ServiceFailed, match="no secure connection"):
             await get(f"https://shop.example:{port}/")
+
+
+async def test_the_end_of_a_certificate_is_read_if_it_is_valid_for_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = certificate(tmp_path)
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(file)
+    trusting = ssl.create_default_context(cafile=str(file))
+    monkeypatch.setattr(socket, "getaddrinfo", answers(HOST))
+    expected = x509.load_pem_x509_certificate(file.read_bytes()).not_valid_after_utc.timestamp()
+    async with raw(writes(b""), serving) as port:
+        url = f"https://shop.example:{port}/"
+        assert await certificate_ends(url, seconds=20, private=True, tls=trusting) == expected
+        with pytest.raises(ServiceFailed, match="no secure connection"):
+            await certificate_ends(url, seconds=20, private=True)
+        with pytest.raises(AddressRefused):
+            await certificate_ends(url, seconds=20, private=False, tls=trusting)
 
 
 @pytest.mark.parametrize(

@@ -101,13 +101,13 @@ async def send(
     return answer_reader.answer()
 
 
-async def certificate_ends(url: str, *, seconds: float, private: bool) -> int:
+async def certificate_ends(url: str, *, seconds: float, private: bool, tls: ssl.SSLContext | None = None) -> int:
     """When the certificate of an https address ends, in seconds since 1970, or ServiceFailed. A certificate that is not
     valid for the address is a failure."""
     target = _parsed(url)
     try:
         async with asyncio.timeout(seconds):
-            _, writer = await _connect(target, await _look_up(target, private), None)
+            _, writer = await _connect(target, await _look_up(target, private), tls)
             certificate = writer.get_extra_info("peercert")
             writer.transport.abort()
     except TimeoutError:

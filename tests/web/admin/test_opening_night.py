@@ -31,7 +31,7 @@ def plan(admin: httpx.Client, queue: str, **fields: Any) -> str:
 def found(admin: httpx.Client, path: str, query: str = "", **headers: str) -> dict[str, dict[str, Any]]:
     answer = admin.get(f"{path}/checklist{query}", headers=headers)
     assert answer.status_code == 200, answer.text
-    return {each["name"]: each for each in answer.json()["checks"]}
+    return {each["check"]: each for each in answer.json()["checks"]}
 
 
 def states(checks: dict[str, dict[str, Any]], *names: str) -> list[str]:

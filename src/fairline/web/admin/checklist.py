@@ -32,6 +32,8 @@ from fairline.web.server.preferred_language import chosen
 
 #: The time that the site has to answer.
 TARGET_SECONDS = 5.0
+#: How many checklists of a worker ask the site and the public address at once. The others wait.
+ASKED_AT_ONCE = 2
 #: A keeper that has been silent for this long is away.
 KEEPER_SILENT_MS = 15_000
 #: Certificates are renewed about this long before their end. One that ends sooner has not been.
@@ -44,7 +46,7 @@ MOST_PEOPLE = 10_000_000
 class CheckAnswer(Struct, frozen=True):
     """One line of the list."""
 
-    name: CheckName
+    check: CheckName
     state: CheckState
     """`ok`, `look` where a person has to decide, or `problem`."""
     title: str
@@ -68,6 +70,7 @@ class ChecklistCalls(OperatorCalls):
         self._settings = operators.context.settings
         self._openings = Openings(operators.service)
         self._rehearsals = rehearsals
+        self._asked = asyncio.Semaphore(ASKED_AT_ONCE)
 
     def rows(self) -> list[Operation]:
         """The operations of this class."""
@@ -98,9 +101,9 @@ class ChecklistCalls(OperatorCalls):
         snapshot, _ = await self._service.snapshot(call.queue)
         checks = list(opening_checks(settings, during, opening, snapshot, people))
         checks += [check for check in (self._draw(opening), self._notices(during)) if check]
-        checks += await asyncio.gather(
-            self._target(during), self._address(opening), self._keeper(), self._rehearsed(call.queue, during, opening)
-        )
+        async with self._asked:
+            checks += await asyncio.gather(self._target(during), self._address(opening))
+        checks += [await self._keeper(), await self._rehearsed(call.queue, during, opening)]
         checks += [*self._disk(), self._files(people)]
         order = list(CheckName)
         checks.sort(key=lambda check: order.index(check.name))

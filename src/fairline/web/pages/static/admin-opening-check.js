@@ -110,10 +110,10 @@ export function checkOpening(queue, opening) {
   rehearsal.load();
 }
 
-const checkLine = ({ name, state, title, found, advice }) =>
+const checkLine = ({ check, state, title, found, advice }) =>
   h(
     "li",
-    { "data-check": name, "data-state": state },
+    { "data-check": check, "data-state": state },
     badge(STATES[state]),
     h("div", {}, h("h3", {}, title), h("p", {}, found), advice ? h("p", { class: "note" }, advice) : null),
   );
