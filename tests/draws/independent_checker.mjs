@@ -27,8 +27,9 @@ check("count", entries.length === draw.count && new Set(leaves).size === draw.co
 check("root", tree(sorted.map(bytes)).toString("hex") === draw.root);
 check(
   "levels",
-  sha256(...sorted.map((leaf) => Buffer.concat([bytes(leaf), Buffer.of(level.get(leaf))]))).toString("hex") ===
-    draw.levels_hash,
+  sha256(Buffer.concat(sorted.map((leaf) => Buffer.concat([bytes(leaf), Buffer.of(level.get(leaf))])))).toString(
+    "hex",
+  ) === draw.levels_hash,
 );
 if (draw.randomness !== null)
   check("randomness", draw.round !== null && sha256(bytes(draw.signature)).toString("hex") === draw.randomness);

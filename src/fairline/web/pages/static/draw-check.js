@@ -30,7 +30,7 @@ export const bytes = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => 
 export const hex = (found) => Array.from(found, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const text = (string) => new TextEncoder().encode(string);
 
-function join(...parts) {
+function joined(parts) {
   const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;
   for (const part of parts) {
@@ -40,10 +40,12 @@ function join(...parts) {
   return whole;
 }
 
-const sha256 = async (...parts) => new Uint8Array(await subtle.digest("SHA-256", join(...parts)));
+/** The hash of many parts: a list may have more of them than a call may have arguments. */
+const hashOf = async (parts) => new Uint8Array(await subtle.digest("SHA-256", joined(parts)));
+const sha256 = (...parts) => hashOf(parts);
 
 const keyOf = (secret) => subtle.importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-const hmac = async (key, ...parts) => new Uint8Array(await subtle.sign("HMAC", key, join(...parts)));
+const hmac = async (key, ...parts) => new Uint8Array(await subtle.sign("HMAC", key, joined(parts)));
 
 const ZERO = Uint8Array.of(0),
   ONE = Uint8Array.of(1);
@@ -144,9 +146,7 @@ export async function check({ draw, entries, receipt }, onStep = () => {}) {
     const leaves = sorted.map(([leaf]) => bytes(leaf));
     const levels = sorted.map(([, , level]) => Uint8Array.of(level));
     const fixed = leaves.flatMap((leaf, at) => [leaf, levels[at]]);
-    return (
-      differs(hex(await rootOf(leaves, tell)), draw.root) || differs(hex(await sha256(...fixed)), draw.levels_hash)
-    );
+    return differs(hex(await rootOf(leaves, tell)), draw.root) || differs(hex(await hashOf(fixed)), draw.levels_hash);
   });
   await make("levels", async () => {
     if (unreadable) return unreadable;
