@@ -38,7 +38,7 @@ def test_a_signature_of_another_round_or_key_and_what_is_none_are_refused() -> N
         (number, bytes([signature[0] ^ 0x20]) + signature[1:]),  # the point on the other side of the curve
         (number, signature[:-1] + bytes([signature[-1] ^ 1])),
         (number, bytes(48)),
-        (number, b"\xc0" + bytes(47)),  # the point at infinity, which would fit any key
+        (number, b"\xc0" + bytes(47)),  # the point at infinity
         (number, b"\xff" * 48),
         (number, b""),
         (0, signature),

@@ -41,7 +41,9 @@ Ends = Annotated[str | None, typer.Option(help=f"When it ends: {_WHEN}. (default
 Draw = Annotated[DrawKind | None, typer.Option(help="random draws the order of those who joined before the start.")]
 Grace = Annotated[
     float | None,
-    typer.Option(parser=units.seconds, help="Who joins so long after the start is still in the draw.", metavar="TIME"),
+    typer.Option(
+        parser=units.seconds, help="People who join within this time after the start are drawn too.", metavar="TIME"
+    ),
 ]
 Setting = Annotated[
     list[str] | None,

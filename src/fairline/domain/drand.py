@@ -105,7 +105,7 @@ def has_signed(public_key: str, number: int, signature: bytes) -> bool:
         point = decompress_G1(G1Compressed(int.from_bytes(signature, "big")))
     except ValueError:
         return False
-    if is_inf(point) or not is_inf(multiply(point, curve_order)):
+    if not is_inf(multiply(point, curve_order)):
         return False
     signed = hash_to_G1(message_of(number), _DST, sha256)  # type: ignore[arg-type]  # its own annotation is wrong
     product = pairing(_public_key(public_key), signed, final_exponentiate=False)

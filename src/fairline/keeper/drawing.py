@@ -192,7 +192,7 @@ class Drawing:
             return Randomness(why_none="the server no longer uses this beacon")
         appears = self._beacon.appears_at(sealed.round)
         if closed.at >= appears:
-            # Whoever closed the pre-queue could have known the randomness, so it must not decide.
+            # The randomness could have been known before the pre-queue closed, so it must not decide.
             return Randomness(why_none="the pre-queue closed after the round had appeared")
         until = appears + int(1000 * BEACON_SECONDS)
         problem = ""
