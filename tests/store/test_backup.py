@@ -176,6 +176,8 @@ async def fill(store: Store, clock: FakeClock) -> Venue:
     await store.record_estimates(hall, [EstimateSample(6, 1, 1, 1)])
     await store.call_next(hall, 2, desk="Desk 1", key=b"press")
     await store.limit(hall, "ip:1", "verify", 1, 60)
+    await store.freeze_draw(hall, "night")
+    await store.keep_draw(hall, "night", {"seed": b"\0\xff\n\\N"})
     registry = store.registry
     await registry.put_admin_key(AdminKey(id="k1", role=Role.ADMIN, name="first", digest="d" * 64, created=1))
     await registry.put_webhook(Webhook(id="w1", url="https://shop.example/hook", secret="s" * 32, created=1))
@@ -205,6 +207,8 @@ async def kept(store: Store) -> Any:
             await store.desks(queue),
             await store.hourly(queue),
             await store.desk_tallies(queue),
+            await store.draw_members(queue, 0, 100),
+            await store.draw_parts(queue, "night", ["seed"]),
             await store.report(queue, None, None),
         ]
     registry = store.registry
