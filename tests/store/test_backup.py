@@ -39,7 +39,7 @@ from fairline.store.backup_file import BackupReader, Header, new_backup
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.migrate import upgrade
 from fairline.store.postgres.settings_columns import add_settings_columns
-from tests.backends import BACKENDS, OWNERS, FakeClock, Servers
+from tests.backends import BACKENDS, OWNERS, ROLE, FakeClock, Servers
 from tests.store.venue import Venue
 
 #: Where each store is saved, and where it is restored.
@@ -394,10 +394,11 @@ async def test_a_backup_of_an_older_schema_is_upgraded(databases: Places, tmp_pa
     await back_up(databases.source, tmp_path / "b")
     for prepared in (False, True):
         if prepared:
-            async with opened(databases.target):
-                pass
+            async with await connect(databases.target) as connection:
+                await upgrade(connection, role=ROLE)
         await restore(tmp_path / "b", databases.target, replace=prepared)
-        async with opened(databases.target, clock) as store:
+        url = databases.target.replace("//fairline@", f"//{ROLE}@") if prepared else databases.target
+        async with opened(url, clock) as store:  # a role that might run Fairline on it before still may
             assert [key.name for key in await store.registry.admin_keys()] == ["old"]
             assert (await store.settings(QueueId("old"))).settings.name == "Old"
             await fill(store, clock)
