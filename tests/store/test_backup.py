@@ -39,7 +39,7 @@ from fairline.store.backup_file import BackupReader, Header, new_backup
 from fairline.store.postgres.client import connect
 from fairline.store.postgres.migrate import upgrade
 from fairline.store.postgres.settings_columns import add_settings_columns
-from tests.backends import BACKENDS, OWNERS, FakeClock, Servers
+from tests.backends import BACKENDS, OWNERS, ROLE, FakeClock, Servers
 from tests.store.venue import Venue
 
 #: Where each store is saved, and where it is restored.
@@ -176,6 +176,8 @@ async def fill(store: Store, clock: FakeClock) -> Venue:
     await store.record_estimates(hall, [EstimateSample(6, 1, 1, 1)])
     await store.call_next(hall, 2, desk="Desk 1", key=b"press")
     await store.limit(hall, "ip:1", "verify", 1, 60)
+    await store.freeze_draw(hall, "night")
+    await store.keep_draw(hall, "night", {"seed": b"\0\xff\n\\N"})
     registry = store.registry
     await registry.put_admin_key(AdminKey(id="k1", role=Role.ADMIN, name="first", digest="d" * 64, created=1))
     await registry.put_webhook(Webhook(id="w1", url="https://shop.example/hook", secret="s" * 32, created=1))
@@ -205,6 +207,8 @@ async def kept(store: Store) -> Any:
             await store.desks(queue),
             await store.hourly(queue),
             await store.desk_tallies(queue),
+            await store.draw_members(queue, 0, 100),
+            await store.draw_parts(queue, "night", ["seed"]),
             await store.report(queue, None, None),
         ]
     registry = store.registry
@@ -390,10 +394,11 @@ async def test_a_backup_of_an_older_schema_is_upgraded(databases: Places, tmp_pa
     await back_up(databases.source, tmp_path / "b")
     for prepared in (False, True):
         if prepared:
-            async with opened(databases.target):
-                pass
+            async with await connect(databases.target) as connection:
+                await upgrade(connection, role=ROLE)
         await restore(tmp_path / "b", databases.target, replace=prepared)
-        async with opened(databases.target, clock) as store:
+        url = databases.target.replace("//fairline@", f"//{ROLE}@") if prepared else databases.target
+        async with opened(url, clock) as store:  # a role that might run Fairline on it before still may
             assert [key.name for key in await store.registry.admin_keys()] == ["old"]
             assert (await store.settings(QueueId("old"))).settings.name == "Old"
             await fill(store, clock)
