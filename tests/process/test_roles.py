@@ -149,7 +149,7 @@ def test_the_doctor_finds_servers_with_different_secrets_and_clocks(
 
 
 def test_the_doctor_finds_a_store_that_loses_places(store: EmbeddedValkey, tmp_path: Path) -> None:
-    client = redis.Redis.from_url(store.url.replace("valkey+unix", "unix"))
+    client: Any = redis.Redis.from_url(store.url.replace("valkey+unix", "unix"))
     hidden = store.url.replace("valkey+unix://", "valkey+unix://managed:password@")
     client.execute_command("ACL", "SETUSER", "managed", "on", ">password", "~*", "&*", "+@all", "-config")
     for url in (store.url, hidden):
