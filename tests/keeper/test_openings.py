@@ -135,6 +135,23 @@ async def test_admission_begins_with_the_draw_and_nobody_is_lost_or_twice(
     assert sorted(order) == [*range(1, 311)]
 
 
+async def test_nobody_is_let_in_while_a_prequeue_that_is_due_has_not_opened_yet(
+    open_stores: OpenStores, queue: QueueId, clock: FakeClock
+) -> None:
+    (store,) = await open_stores(1, clock)
+    await plan(store, queue, night())
+    await join(store, queue, 5)
+    set_clock(clock, 60)
+    keeper = Keeper(store)
+    for _ in range(3):
+        await keeper.tick()
+        clock.advance(1)
+    await keep(store, queue, keeper)
+    await keeper.tick()
+    assert (await store.snapshot(queue)).admitted == 0
+    assert await state_of(store, queue) == "prequeue"
+
+
 async def in_phase(store: Store, queue: QueueId, phase: str) -> bool:
     return (await settings_of(store, queue)).phase == phase
 

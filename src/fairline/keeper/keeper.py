@@ -143,10 +143,10 @@ class Keeper:
 
     async def _admit(self, newest: Mapping[QueueId, str], queue: QueueId) -> None:
         lease = self.tick_seconds / 2
-        if not self.openings.knows(queue):
-            # Nobody may have kept the queue for a while: if a step of an opening is due, it comes first.
+        if not self.openings.knows(queue) or self.openings.prequeue_is_due(queue):
+            # Nobody may have kept the queue for a while, and the step may take a moment: nobody goes in before it.
             await self.openings.note(queue, await self._store.snapshot(queue))
-            if self.openings.is_due(queue):
+            if self.openings.prequeue_is_due(queue):
                 return
         while True:
             reply = await self._store.admit(queue, STEP, every=self.tick_seconds, lease=lease)

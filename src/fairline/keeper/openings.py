@@ -72,10 +72,13 @@ class OpeningKeeper:
         """Whether it knows what is next in a queue."""
         return queue in self._plans
 
-    def is_due(self, queue: QueueId) -> bool:
-        """Whether a step of a queue is due that has not been taken."""
+    def prequeue_is_due(self, queue: QueueId) -> bool:
+        """Whether a pre-queue should have opened by now, and has not yet."""
         plan = self._plans.get(queue)
-        return plan is not None and plan.due is not None and plan.due.at <= self._now()
+        due = plan.due if plan else None
+        if due is None or due.step is not Step.BEGIN or due.at > self._now():
+            return False
+        return due.opening is not None and due.opening.prequeue_at is not None
 
     def keep_only(self, queues: set[QueueId]) -> None:
         """Forget the queues that are gone."""
