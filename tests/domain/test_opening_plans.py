@@ -271,16 +271,16 @@ def test_a_deleted_opening_that_is_not_in_progress_leaves_another_one_in_progres
 def test_restored_settings_bring_back_what_had_not_begun() -> None:
     settings = planned(drawn())
     changed = checked({"max_active": 99}, planned(opening("b", starts_at=at(500))))
-    restored = with_openings_of(settings, changed)
+    restored = with_openings_of(settings, changed, NOW)
     assert restored == settings
-    assert with_openings_of(changed, restored) == changed
+    assert with_openings_of(changed, restored, NOW) == changed
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
 def test_restored_settings_leave_an_opening_in_progress_as_far_as_it_is(steps: int) -> None:
     earlier = planned(drawn(), opening("b", starts_at=at(500)), settings=checked({"max_active": 3, "name": "Old"}))
     present = advanced(planned(drawn()), steps)
-    restored = with_openings_of(earlier, present)
+    restored = with_openings_of(earlier, present, NOW)
     assert the(restored) == the(present)
     assert restored.phase == present.phase
     assert [each.id for each in restored.openings] == ["a", "b"]
@@ -293,10 +293,20 @@ def test_restored_settings_leave_an_opening_in_progress_as_far_as_it_is(steps: i
 def test_restored_settings_from_within_an_opening_do_not_begin_it_again() -> None:
     present = advanced(planned(drawn()), 4)
     for steps in range(1, 4):
-        restored = with_openings_of(advanced(planned(drawn()), steps), present)
+        restored = with_openings_of(advanced(planned(drawn()), steps), present, NOW)
         assert restored.openings == present.openings
         assert restored.phase is Phase.NONE
         assert due_step(restored) is None
+        assert {name: values(restored)[name] for name in NIGHT} == {name: values(SETTINGS)[name] for name in NIGHT}
+
+
+def test_an_opening_whose_time_has_passed_or_is_taken_is_not_restored() -> None:
+    earlier = planned(opening("b", starts_at=at(500)))
+    begins = the(earlier, "b").begins_ms
+    assert with_openings_of(earlier, SETTINGS, begins - 1).openings == earlier.openings
+    assert with_openings_of(earlier, SETTINGS, begins).openings == ()
+    endless = advanced(planned(opening("c")), 2)
+    assert [each.id for each in with_openings_of(earlier, endless, NOW).openings] == ["c"]
 
 
 def test_what_a_change_no_longer_keeps() -> None:

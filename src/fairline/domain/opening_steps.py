@@ -191,13 +191,23 @@ def without(settings: QueueSettings, opening: Opening) -> QueueSettings:
     return _with_openings(settings, tuple(each for each in settings.openings if each.id != opening.id))
 
 
-def with_openings_of(settings: QueueSettings, present: QueueSettings) -> QueueSettings:
+def with_openings_of(settings: QueueSettings, present: QueueSettings, now: int) -> QueueSettings:
     """Earlier settings as they can be restored now: an opening that has begun meanwhile stays as far as it is, and so
-    do the settings that it has put in force."""
-    begun_ids = {each.id for each in present.openings if each.state is not OpeningState.SCHEDULED}
-    waiting = [each for each in settings.openings if each.state is OpeningState.SCHEDULED and each.id not in begun_ids]
-    kept = [each for each in present.openings if each.id in begun_ids]
-    current = current_opening(present)
+    do the settings that it has put in force. What an opening had put in force then is left out, and so is an opening
+    whose start has passed, or that would overlap with the one in progress."""
+    then = current_opening(settings)
+    if then is not None:
+        settings = _restored(settings, then)
+    kept = [each for each in present.openings if each.state is not OpeningState.SCHEDULED]
+    begun_ids, current = {each.id for each in kept}, current_opening(present)
+    waiting = [
+        each
+        for each in settings.openings
+        if each.state is OpeningState.SCHEDULED
+        and each.id not in begun_ids
+        and each.starts_ms > now
+        and not (current and current.overlaps(each))
+    ]
     if current is not None:
         settings = _changed(settings, _values(present, {"status", *current.settings}))
     return _with_openings(settings, (*kept, *waiting))

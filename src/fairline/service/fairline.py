@@ -277,7 +277,8 @@ class Fairline:
     async def restore(self, queue: QueueId, to: int, version: int | None = None, by: str = "") -> Configured:
         """Restore all settings from the version `to`; this is a change like any other."""
         old = await settings_at_version(self.store, queue, to)
-        return await self.change(queue, lambda present: with_openings_of(old, present), version, by)
+        now = await self.store.time()
+        return await self.change(queue, lambda present: with_openings_of(old, present, now), version, by)
 
     async def set_stock(
         self, queue: QueueId, total: int | None, *, source_url: str | None = None, by: str = ""
