@@ -35,10 +35,18 @@ TUTORIAL = "docs/tutorial/first-line.md"
 POSTGRES, VALKEY = f"{HOW_TO}postgresql.md", f"{HOW_TO}run-on-your-valkey.md"
 #: What this one shows depends on the day of the week.
 HOURS = f"{HOW_TO}walk-in-line.md"
-#: These change the machine that a server is installed on. What of them can be typed without that, is, below.
+#: These change the machine or the cluster that a server is installed on. What of them can be typed without that, is,
+#: below.
 OF_THE_MACHINE = {
     f"{HOW_TO}{name}.md"
-    for name in ("install", "run-in-a-container", "run-under-systemd", "serve-over-https", "back-up")
+    for name in (
+        "install",
+        "run-in-a-container",
+        "run-under-systemd",
+        "run-on-kubernetes",
+        "serve-over-https",
+        "back-up",
+    )
 }
 #: What is typed is indented: a fence in one of these languages would not be.
 SHELLS = ("sh", "bash", "shell", "console")
