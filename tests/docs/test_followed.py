@@ -176,7 +176,7 @@ def test_a_block_that_is_not_run_says_why() -> None:
         if block.language == TYPED and block.reason_not_to_run is not None
     }
     assert {block for block, why in unrun.items() if len(why) < 10} == set()
-    assert len(unrun) <= 7, unrun
+    assert len(unrun) <= 8, unrun
 
 
 def test_whatever_is_typed_is_indented_as_that_is_what_is_run() -> None:
