@@ -64,7 +64,7 @@ SDIST_MAY_HAVE = (
             "examples": "html md py",
             "scripts": "py",
             "src/fairline": "css html js json lua py sql typed",
-            "tests": "js json md py yaml",
+            "tests": "js json md mjs py yaml",
         }.items()
         for kind in kinds.split()
     ),

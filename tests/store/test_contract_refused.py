@@ -13,7 +13,7 @@ from fairline.domain.queue import QueueId, queue_id
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Action, Status, Went
 from fairline.errors import InvalidRequest, QueueNotFound
-from fairline.store import MAX_BATCH, Arrival, EstimateSample, Joined, Store, open_store
+from fairline.store import MAX_BATCH, Arrival, Drawn, EstimateSample, Joined, Store, open_store
 from tests.store.venue import OpenVenue
 
 OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
@@ -63,6 +63,12 @@ OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "hourly": lambda s, q: s.hourly(q),
     "report": lambda s, q: s.report(q, None, None),
     "series": lambda s, q: s.series(q, 1, 60),
+    "freeze_draw": lambda s, q: s.freeze_draw(q, "op"),
+    "draw_members": lambda s, q: s.draw_members(q, 0, 10),
+    "place_drawn": lambda s, q: s.place_drawn(q, "op", [Drawn(1, 1.0, 1)]),
+    "keep_draw": lambda s, q: s.keep_draw(q, "op", {"part": b"x"}),
+    "draw_parts": lambda s, q: s.draw_parts(q, "op", ["part"]),
+    "forget_draws": lambda s, q: s.forget_draws(q, ["op"]),
 }
 
 

@@ -157,7 +157,8 @@ JUNK = [
 
 @pytest.mark.parametrize("call", [call for call in CALLS if call.startswith(("POST", "PATCH"))])
 def test_junk_is_refused_and_never_our_fault(admin: httpx.Client, queue: str, call: str) -> None:
-    method, path = call.format(queue=queue, ticket=1, version=1, webhook="none", delivery="none").split()
+    named = {"webhook": "none", "delivery": "none", "opening": "none"}
+    method, path = call.format(queue=queue, ticket=1, version=1, **named).split()
     for junk in JUNK:
         answer = admin.request(method, path, content=junk)
         assert answer.status_code == 422, (junk[:40], answer.text)
