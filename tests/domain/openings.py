@@ -52,7 +52,7 @@ def planned(*openings: Opening, settings: QueueSettings = SETTINGS) -> QueueSett
 
 
 def advanced(settings: QueueSettings, steps: int) -> QueueSettings:
-    """After so many of its steps, each at its time."""
+    """After that many of its steps, each at its time."""
     for _ in range(steps):
         due = due_step(settings)
         assert due

@@ -30,8 +30,8 @@ PEOPLE = 40
 
 
 class Rounds:
-    """A beacon of the outside world with a round for each second. Whoever waits for one sees the clock go on until it
-    appears. It may be away."""
+    """A beacon of the outside world with a round for each second. While somebody waits for one, the clock goes on until
+    it appears. It may be away."""
 
     chain = "rounds"
 
@@ -172,7 +172,7 @@ async def test_a_draw_that_is_interrupted_anywhere_ends_in_the_same_order(
     calls, expected = await calls_of_a_draw(store, queue_id("undisturbed"), clock)
     assert {"sweep", "configure", "freeze_draw", "draw_members", "keep_draw", "place_drawn"} < {*calls}
     assert calls.count("place_drawn") > 4
-    few = "postgres" in store.kind and fault == "lost"  # where it was written, it does not matter who hears of it
+    few = "postgres" in store.kind and fault == "lost"  # what was written stays, also without an answer
     for at in range(0, len(calls), 3 if few else 1):
         clock.now = begins
         queue = queue_id(f"disturbed-{at}")

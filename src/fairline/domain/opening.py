@@ -80,7 +80,7 @@ class Opening(Struct, frozen=True, kw_only=True):
     """When it ends; without it, the opening lasts until it is deleted."""
     draw: DrawKind = DrawKind.NONE
     draw_grace_seconds: Annotated[int, Meta(ge=0, le=LONGEST_GRACE_SECONDS)] = 0
-    """Who joins so many seconds after the start is still in the draw."""
+    """Someone who joins within these seconds after the start is still in the draw."""
     settings: dict[str, Any] = {}
     """The settings of the queue that are in force from its beginning to its end."""
     add_stock: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None

@@ -44,7 +44,7 @@ async def service(store: Store, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 
 @pytest.fixture
 def queue_settings() -> dict[str, Any]:
-    """A line whose people are told of the start, and when they are near the front."""
+    """A line whose people receive a message at the start, and when they are near the front."""
     return {
         "name": "The Sale",
         "admission": "manual",

@@ -1,5 +1,5 @@
--- place_drawn.lua: give people the places that were drawn for them. Whoever has a rank in this draw already keeps their
--- place: they may have moved in the line since.
+-- place_drawn.lua: give people the places that were drawn for them. A ticket that has a rank in this draw already keeps
+-- its place: it may have moved in the line since.
 -- ARGV  1 now  2 opening  3 for each, as three doubles: number, place, rank in the draw
 -- Returns nothing. Someone who no longer waits has a rank all the same.
 --#include step

@@ -51,8 +51,8 @@ BEGIN
     ) t ON true);
 END $$;
 
--- place_drawn: give people the places and ranks that were drawn for them. Whoever has a rank in this draw already keeps
--- their place. Someone who no longer waits has a rank all the same. No new place is anyone's: their turns were set
+-- place_drawn: give people the places and ranks that were drawn for them. A ticket that has a rank in this draw already
+-- keeps its place. One that no longer waits has a rank all the same. No new place is anyone's: their turns were set
 -- aside.
 CREATE FUNCTION place_drawn(_id text, _at bigint, _opening text, _numbers bigint[], _places bigint[], _ranks bigint[])
 RETURNS json LANGUAGE plpgsql AS $$
