@@ -103,8 +103,9 @@ def activated(settings: QueueSettings) -> QueueSettings:
 def begun(settings: QueueSettings, opening: Opening, now: int) -> QueueSettings:
     """The settings after the beginning of an opening. One that is over by now ends without having begun."""
     if opening.ends_ms is not None and opening.ends_ms <= now:
-        closed = {"status": QueueStatus.MAINTENANCE} if opening.after is After.CLOSE else {}
-        return _with(_changed(settings, closed), replace(opening, state=OpeningState.ENDED, missed=True))
+        if opening.after is After.CLOSE:
+            settings = _closed_by(opening, settings)
+        return _with(settings, replace(opening, state=OpeningState.ENDED, missed=True))
     before = _values(settings, {"status", *opening.settings})
     settings = _changed(settings, {"status": QueueStatus.ACTIVE, **opening.settings})
     return _with(settings, replace(opening, state=OpeningState.PREQUEUE, before=before))
@@ -126,7 +127,7 @@ def ended(settings: QueueSettings, opening: Opening) -> QueueSettings:
     """The settings after the end of an opening."""
     settings = _restored(settings, opening)
     if opening.after is After.CLOSE:
-        settings = _changed(settings, {"status": QueueStatus.MAINTENANCE})
+        settings = _closed_by(opening, settings)
     return _with(settings, replace(opening, state=OpeningState.ENDED, before={}))
 
 
@@ -252,6 +253,13 @@ def _check(settings: QueueSettings, opening: Opening, now: int) -> None:
 def _restored(settings: QueueSettings, opening: Opening) -> QueueSettings:
     """The settings with those from before an opening back in their places."""
     return _changed(settings, {name: value for name, value in opening.before.items() if name in SETTINGS})
+
+
+def _closed_by(opening: Opening, settings: QueueSettings) -> QueueSettings:
+    """The settings of a queue that an opening closes at its end. An `opens_at` from before then is over, or it would
+    open the queue again at once."""
+    over = settings.opens_at and opening.ends_ms and milliseconds(opening_time(settings.opens_at)) <= opening.ends_ms
+    return replace(settings, status=QueueStatus.MAINTENANCE, opens_at="" if over else settings.opens_at)
 
 
 def _changed(settings: QueueSettings, values: dict[str, Any]) -> QueueSettings:
