@@ -6,6 +6,7 @@ import re
 from datetime import datetime
 
 from fairline.domain.notices import NoticeKind
+from fairline.domain.opening import YEARS, in_known_years
 from fairline.errors import InvalidSettings
 
 #: The languages of the pages. The first is used if a browser asks for none of them.
@@ -81,4 +82,6 @@ def opening_time(text: str) -> datetime:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise InvalidSettings("opens_at", f"must be a time such as 2027-01-15T09:00:00Z; got {text!r:.80}")
+    if not in_known_years(moment):
+        raise InvalidSettings("opens_at", f"must be in the years {YEARS[0]} to {YEARS[-1]}; got {text!r:.80}")
     return moment
