@@ -105,7 +105,8 @@ def test_an_opening_from_its_plan_to_its_end(
     assert [before[name] for name in ("root", "count", "secret", "randomness", "entries_url")] == [None] * 5
     refused = admin.post(f"/queues/{queue}/call-next", json={})
     assert (refused.status_code, refused.json()["code"]) == (409, "queue_held_back")
-    assert public.get("/draw/receipt", headers={"authorization": f"Bearer {shown['token']}"}).status_code == 404
+    too_early = public.get("/draw/receipt", headers={"authorization": f"Bearer {shown['token']}"})
+    assert (too_early.status_code, "ask again after the start" in too_early.json()["detail"]) == (404, True)
 
     until("the start", phase_is(public, queue, "open"))
     late = join(queue, client_id="late")
