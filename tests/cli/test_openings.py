@@ -112,6 +112,9 @@ def test_a_time_that_the_clocks_skip_or_repeat_is_refused_with_what_to_write() -
         assert abs((then - datetime.now(UTC)).total_seconds() - ahead) < 30
     with pytest.raises(InvalidRequest, match=r"must be a time such as .* or \+10m; got '\+soon'"):
         moment("starts", "+soon", zurich)
+    for text in ("9999-12-31T23:59:59-12:00", "0001-01-01 00:00"):
+        with pytest.raises(InvalidRequest, match="must be a time such as"):
+            moment("starts", text, zurich)
     for text, problem in (
         (
             "2027-03-28 02:30",

@@ -226,6 +226,22 @@ def test_changed_settings_of_an_opening_in_progress_are_in_force_at_once_and_go_
     assert values(advanced(changed, 1)) == values(SETTINGS)
 
 
+def test_a_change_of_an_opening_in_progress_leaves_what_staff_have_changed_in_the_queue() -> None:
+    night = {"admission_rate": 2.5, "stock": 100}
+    opened = advanced(planned(drawn(add_stock=50, settings=night)), 3)
+    assert opened.stock == 150
+    staff = checked({"status": "paused", "admission_rate": 99.0, "claim_seconds": 77.0}, opened)
+    for fields, rate in (
+        ({"name": "x", "ends_at": at(90)}, 99.0),
+        ({"settings": {**night, "admission_rate": 3.0}}, 3.0),
+    ):
+        changed = with_changed(staff, the(staff), replace(the(staff), **fields), milliseconds(at(5)))
+        assert changed.status is QueueStatus.PAUSED, "it was paused by hand"
+        assert (changed.admission_rate, changed.stock, changed.claim_seconds) == (rate, 150, 77.0)
+        after = advanced(changed, 1)
+        assert (after.status, after.admission_rate, after.stock) == (QueueStatus.MAINTENANCE, 9.0, None)
+
+
 def test_an_opening_in_progress_is_checked_like_any_other() -> None:
     settings = advanced(planned(drawn(), opening("b", starts_at=at(180))), 3)
     before = the(settings)

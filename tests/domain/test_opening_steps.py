@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import pytest
 from msgspec.structs import replace
 
 from fairline.domain.opening import (
@@ -110,6 +111,22 @@ def test_its_end_may_close_the_queue() -> None:
         settings = planned(drawn(after=after), settings=base)
         assert advanced(settings, 3).status is QueueStatus.ACTIVE
         assert advanced(settings, 4).status is status
+
+
+@pytest.mark.parametrize("minutes", [30, 120])
+def test_a_queue_that_an_opening_closes_is_not_opened_again_by_an_earlier_opens_at(minutes: int) -> None:
+    base = checked({"opens_at": at(minutes).isoformat()}, SETTINGS)
+    settings = planned(drawn(after=After.CLOSE), settings=base)
+    late = begun(settings, the(settings), milliseconds(at(121)))
+    for after in (advanced(settings, 4), late):
+        assert (after.status, due_step(after)) == (QueueStatus.MAINTENANCE, None)
+
+
+def test_a_queue_that_an_opening_closes_still_opens_at_a_later_opens_at() -> None:
+    base = checked({"opens_at": at(121).isoformat()}, SETTINGS)
+    due = due_step(advanced(planned(drawn(after=After.CLOSE), settings=base), 4))
+    assert due
+    assert (due.step, due.at) == (Step.ACTIVATE, milliseconds(at(121)))
 
 
 def test_stock_is_added_at_the_start_and_stays() -> None:

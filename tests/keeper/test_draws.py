@@ -13,18 +13,33 @@ import pytest
 from msgspec.structs import replace
 
 from fairline.domain.draw import Entry, root_by_path
+from fairline.domain.opening import DrawKind, Opening
 from fairline.domain.queue import QueueId, queue_id
+from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Action
 from fairline.errors import DrawNotFound, ServiceFailed, StoreUnavailable
 from fairline.keeper import drawing
 from fairline.keeper.drawing import Beacon
 from fairline.keeper.keeper import Keeper
+from fairline.keeper.openings import OpeningKeeper
 from fairline.service.draws import Draws, DrawState
 from fairline.store import Store
 from tests.backends import FakeClock
 from tests.domain.test_draw import naive_root
 from tests.keeper.faults import Fault, FaultyStore
-from tests.keeper.nights import join, keep, line, night, plan, published, ranks, state_of
+from tests.keeper.nights import (
+    join,
+    keep,
+    line,
+    night,
+    plan,
+    published,
+    ranks,
+    set_clock,
+    settings_of,
+    state_of,
+    steps_told,
+)
 
 PEOPLE = 40
 
@@ -241,6 +256,56 @@ async def test_a_late_keeper_changes_nothing_of_a_draw_that_is_over(
     await drawing.Drawing(store).draw(queue, opening, configured.settings)
     assert await result(store, queue) == before
     assert gone not in await line(store, queue)
+
+
+async def test_of_two_keepers_that_have_drawn_one_opens(store: Store, queue: QueueId, clock: FakeClock) -> None:
+    """The slower one finds it open: nothing is added twice, and nobody who was let in meanwhile is sent away."""
+    inside: list[int] = []
+
+    class Slower(drawing.Drawing):
+        async def draw(self, queue: QueueId, opening: Opening, settings: QueueSettings) -> int:
+            drawn = await super().draw(queue, opening, settings)
+            clock.advance(11)
+            await keep(store, queue)
+            inside.extend((await store.admit(queue, 3)).items)
+            return drawn
+
+    await plan(store, queue, night(add_stock=40, recheck_inside=True), stock=2)
+    set_clock(clock, 60)
+    await keep(store, queue)
+    await join(store, queue, 5)
+    set_clock(clock, 120)
+    slower = OpeningKeeper(store, Slower(store))
+    while await slower.take(queue):
+        pass
+    assert [kind for kind, _ in await steps_told(store, queue)].count("opening_started") == 1
+    assert (await settings_of(store, queue)).stock == 42
+    assert (len(inside), (await store.snapshot(queue)).inside) == (3, 3)
+
+
+async def test_sessions_end_for_those_who_were_inside_before_the_start_only(
+    store: Store, queue: QueueId, clock: FakeClock
+) -> None:
+    """A second keeper is about to end the sessions while the first one has just opened."""
+
+    class Hurried(OpeningKeeper):
+        async def _end_sessions(self, queue: QueueId, before: int) -> None:
+            await keep(store, queue)
+            await store.admit(queue, 3)
+            await super()._end_sessions(queue, before)
+
+    await plan(store, queue, night(draw=DrawKind.NONE, recheck_inside=True))
+    await join(store, queue, 2)
+    await store.admit(queue, 2)
+    set_clock(clock, 60)
+    await keep(store, queue)
+    await join(store, queue, 5)
+    set_clock(clock, 120)
+    hurried = Hurried(store, drawing.Drawing(store))
+    while await hurried.take(queue):
+        pass
+    assert (await store.snapshot(queue)).inside == 3
+    assert [kind for kind, _ in await steps_told(store, queue)].count("opening_started") == 1
 
 
 # The beacon

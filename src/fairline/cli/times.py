@@ -21,14 +21,14 @@ def moment(option: str, text: str, zone: ZoneInfo) -> str:
         return _in_utc(datetime.now(UTC) + timedelta(seconds=ahead))
     try:
         found = datetime.fromisoformat(text)
-    except ValueError:
+        if found.tzinfo is None:
+            found = _in_zone(option, text, found, zone)
+        return _in_utc(found)
+    except (ValueError, OverflowError):  # the latter where a time has no date in UTC: in the years 1 and 9999
         problem = (
             f"must be a time such as 2027-01-15T09:00:00Z, '2027-01-15 10:00' in {zone.key}, or +10m; got {text!r:.80}"
         )
         raise InvalidRequest(f"--{option}", problem) from None
-    if found.tzinfo is None:
-        found = _in_zone(option, text, found, zone)
-    return _in_utc(found)
 
 
 def _in_utc(found: datetime) -> str:

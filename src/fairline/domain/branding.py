@@ -6,6 +6,7 @@ import re
 from datetime import datetime
 
 from fairline.domain.notices import NoticeKind
+from fairline.domain.opening import YEARS, in_known_years
 from fairline.errors import InvalidSettings
 
 #: The languages of the pages. The first is used if a browser asks for none of them.
@@ -45,8 +46,8 @@ MOST_TEXTS = 50
 
 def check_branding(*, opens_at: str, logo: str, colours: dict[str, str], texts: dict[str, str]) -> None:
     """Raise InvalidSettings, with the name of the setting, for a value that no page could show."""
-    if opens_at:
-        opening_time(opens_at)
+    if opens_at and not in_known_years(opening_time(opens_at)):
+        raise InvalidSettings("opens_at", f"must be in the years {YEARS[0]} to {YEARS[-1]}; got {opens_at!r:.80}")
     if logo and not IMAGE.fullmatch(logo):
         raise InvalidSettings(
             "logo", f"must be a PNG, JPEG, WebP, GIF or SVG image as a data: address; got {logo!r:.80}"

@@ -20,6 +20,8 @@ MOST_OPENINGS = 200
 ENDED_OPENINGS_KEPT = 20
 #: The most seconds in which someone who comes after the start is still drawn.
 LONGEST_GRACE_SECONDS = 600
+#: The years in which a time of an opening may be. Others are a slip, and some have no date in every time zone.
+YEARS = range(1970, 9000)
 
 
 class DrawKind(StrEnum):
@@ -140,3 +142,8 @@ class Opening(Struct, frozen=True, kw_only=True):
 def milliseconds(moment: datetime) -> int:
     """A time in milliseconds since 1970."""
     return round(moment.timestamp() * 1000)
+
+
+def in_known_years(moment: datetime) -> bool:
+    """Whether a time is one that every time zone has a date for."""
+    return moment.year in YEARS

@@ -34,6 +34,8 @@ from fairline.errors import DrawUnderWay, InvalidRequest, InvalidSettings, Openi
 
 #: Settings that an opening cannot have: it opens the queue itself.
 _NOT_IN_OPENINGS = frozenset({"opens_at"})
+#: In place of a setting that an opening did not have.
+_ABSENT = object()
 
 
 class Step(StrEnum):
@@ -101,8 +103,9 @@ def activated(settings: QueueSettings) -> QueueSettings:
 def begun(settings: QueueSettings, opening: Opening, now: int) -> QueueSettings:
     """The settings after the beginning of an opening. One that is over by now ends without having begun."""
     if opening.ends_ms is not None and opening.ends_ms <= now:
-        closed = {"status": QueueStatus.MAINTENANCE} if opening.after is After.CLOSE else {}
-        return _with(_changed(settings, closed), replace(opening, state=OpeningState.ENDED, missed=True))
+        if opening.after is After.CLOSE:
+            settings = _closed_by(opening, settings)
+        return _with(settings, replace(opening, state=OpeningState.ENDED, missed=True))
     before = _values(settings, {"status", *opening.settings})
     settings = _changed(settings, {"status": QueueStatus.ACTIVE, **opening.settings})
     return _with(settings, replace(opening, state=OpeningState.PREQUEUE, before=before))
@@ -124,7 +127,7 @@ def ended(settings: QueueSettings, opening: Opening) -> QueueSettings:
     """The settings after the end of an opening."""
     settings = _restored(settings, opening)
     if opening.after is After.CLOSE:
-        settings = _changed(settings, {"status": QueueStatus.MAINTENANCE})
+        settings = _closed_by(opening, settings)
     return _with(settings, replace(opening, state=OpeningState.ENDED, before={}))
 
 
@@ -161,7 +164,8 @@ def with_new(settings: QueueSettings, opening: Opening, now: int) -> QueueSettin
 
 
 def with_changed(settings: QueueSettings, before: Opening, opening: Opening, now: int) -> QueueSettings:
-    """The settings with a changed opening. If it is in progress, its settings change in the queue at once."""
+    """The settings with a changed opening. If it is in progress, those of its settings that have changed do so in the
+    queue at once."""
     if before.state is OpeningState.ENDED:
         raise InvalidRequest("", "This opening has ended. Copy it to a new one instead.")
     if before.state is OpeningState.DRAWING:
@@ -172,11 +176,16 @@ def with_changed(settings: QueueSettings, before: Opening, opening: Opening, now
         for field in fixed:
             if getattr(before, field) != getattr(opening, field):
                 raise InvalidRequest(field, f"cannot be changed any more: the opening is {before.state}")
-        settings = _restored(settings, before)
-        _check(settings, opening, 0 if opening.starts_at == before.starts_at else now)
-        opening = replace(opening, before=_values(settings, {"status", *opening.settings}))
-        status = {} if "status" in opening.settings else {"status": QueueStatus.ACTIVE}
-        return _with(_changed(settings, {**status, **opening.settings}), opening)
+        kept = {name: value for name, value in before.before.items() if name in {"status", *opening.settings}}
+        _check(_restored(settings, before), opening, 0 if opening.starts_at == before.starts_at else now)
+        gone = {name: before.before[name] for name in before.before.keys() & set(SETTINGS) - kept.keys()}
+        settings = _changed(settings, gone)
+        opening = replace(opening, before={**_values(settings, opening.settings.keys() - kept.keys()), **kept})
+        # What the opening had already is not put in force again: somebody may have changed it in the queue meanwhile.
+        changed = {
+            name: value for name, value in opening.settings.items() if before.settings.get(name, _ABSENT) != value
+        }
+        return _with(checked(changed, settings), opening)
     _check(settings, opening, now)
     return _with(settings, opening)
 
@@ -244,6 +253,13 @@ def _check(settings: QueueSettings, opening: Opening, now: int) -> None:
 def _restored(settings: QueueSettings, opening: Opening) -> QueueSettings:
     """The settings with those from before an opening back in their places."""
     return _changed(settings, {name: value for name, value in opening.before.items() if name in SETTINGS})
+
+
+def _closed_by(opening: Opening, settings: QueueSettings) -> QueueSettings:
+    """The settings of a queue that an opening closes at its end. An `opens_at` from before then is over, or it would
+    open the queue again at once."""
+    over = settings.opens_at and opening.ends_ms and milliseconds(opening_time(settings.opens_at)) <= opening.ends_ms
+    return replace(settings, status=QueueStatus.MAINTENANCE, opens_at="" if over else settings.opens_at)
 
 
 def _changed(settings: QueueSettings, values: dict[str, Any]) -> QueueSettings:

@@ -216,16 +216,23 @@ class OpeningKeeper:
 
     async def _open(self, queue: QueueId, configured: Configured, opening: Opening, count: int = 0) -> None:
         current = steps.current_opening(configured.settings)
-        if current is None or current.id != opening.id:
-            return
+        if current is None or current.id != opening.id or current.state is not opening.state:
+            return  # another keeper, which drew at the same time, has opened it
         if current.recheck_inside:
-            await self._end_sessions(queue)
+            await self._end_sessions(queue, current.closes_ms)
         opened = steps.opened(configured.settings, current, count)
         await self._change(queue, configured, opened, EventType.OPENING_STARTED, current)
         self._draws_here.discard(opening.id)
 
-    async def _end_sessions(self, queue: QueueId) -> None:
-        """End the sessions of all who are inside. Nobody is let in meanwhile: the opening has not started."""
+    async def _end_sessions(self, queue: QueueId, before: int) -> None:
+        """End the sessions of all who were let in before a moment. Another keeper may open meanwhile, and let others
+        in, who stay."""
         for status in (Status.ADMITTED, Status.ACTIVE):
-            while tickets := (await self._store.tickets(queue, status, None, STEP)).tickets:
-                await self._store.act(queue, Action.TERMINATE, [each.number for each in tickets])
+            cursor: str | None = None
+            while True:
+                page = await self._store.tickets(queue, status, cursor, STEP)
+                if inside := [each.number for each in page.tickets if each.admitted < before]:
+                    await self._store.act(queue, Action.TERMINATE, inside)
+                cursor = page.cursor
+                if cursor is None:
+                    break

@@ -105,7 +105,8 @@ def test_an_opening_from_its_plan_to_its_end(
     assert [before[name] for name in ("root", "count", "secret", "randomness", "entries_url")] == [None] * 5
     refused = admin.post(f"/queues/{queue}/call-next", json={})
     assert (refused.status_code, refused.json()["code"]) == (409, "queue_held_back")
-    assert public.get("/draw/receipt", headers={"authorization": f"Bearer {shown['token']}"}).status_code == 404
+    too_early = public.get("/draw/receipt", headers={"authorization": f"Bearer {shown['token']}"})
+    assert (too_early.status_code, "ask again after the start" in too_early.json()["detail"]) == (404, True)
 
     until("the start", phase_is(public, queue, "open"))
     late = join(queue, client_id="late")
@@ -152,6 +153,8 @@ def test_what_cannot_be_planned_is_refused_in_words(admin: httpx.Client, make_qu
     refused = [
         ({"starts_at": in_seconds(-5)}, 422, "starts_at: must be in the future"),
         ({"starts_at": "2050-01-01T10:00:00"}, 422, "with its offset"),
+        ({"starts_at": "9999-12-31T23:59:59-12:00"}, 422, "starts_at: must be in the years 1970 to 8999"),
+        ({"starts_at": in_seconds(60), "prequeue_at": "0001-01-01T00:00:00+12:00"}, 422, "prequeue_at: must be in"),
         ({"starts_at": in_seconds(60), "prequeue_at": in_seconds(90)}, 422, "prequeue_at: must be at least a second"),
         ({"starts_at": in_seconds(60), "ends_at": in_seconds(50)}, 422, "ends_at: must be"),
         ({"starts_at": in_seconds(60), "ends_at": in_seconds(90), "draw": "random"}, 422, "prequeue_at: is needed"),
@@ -168,6 +171,8 @@ def test_what_cannot_be_planned_is_refused_in_words(admin: httpx.Client, make_qu
     for fields, status, words in refused:
         answer = admin.post(f"/queues/{queue}/openings", json=fields)
         assert (answer.status_code, words in answer.json()["detail"]) == (status, True), (fields, answer.text)
+    far = admin.patch(f"/queues/{queue}", json={"opens_at": "9999-12-31T23:59:59-12:00"})
+    assert (far.status_code, far.json()["field"]) == (422, "opens_at"), far.text
     assert [each["id"] for each in admin.get(f"/queues/{queue}/openings").json()["openings"]] == [first["id"]]
     for method, path in (("GET", "none"), ("PATCH", "none"), ("DELETE", "none"), ("GET", "none/preview")):
         missing = admin.request(method, f"/queues/{queue}/openings/{path}", json={} if method == "PATCH" else None)

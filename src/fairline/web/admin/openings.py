@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from fairline.domain.opening import LONGEST_GRACE_SECONDS, After, DrawKind, Opening, OpeningState
+from fairline.domain.opening import LONGEST_GRACE_SECONDS, YEARS, After, DrawKind, Opening, OpeningState, in_known_years
 from fairline.domain.queue import QueueId
 from fairline.domain.queue_settings import SETTINGS, Settings
 from fairline.errors import InvalidRequest
@@ -217,5 +217,7 @@ def _fields(body: Struct) -> dict[str, Any]:
             if value.tzinfo is None:
                 problem = "must be a time with its offset, such as 2027-01-15T09:00:00Z or 2027-01-15T10:00:00+01:00"
                 raise InvalidRequest(name, problem)
+            if not in_known_years(value):
+                raise InvalidRequest(name, f"must be in the years {YEARS[0]} to {YEARS[-1]}")
             given[name] = value.astimezone(UTC)
     return given

@@ -11,7 +11,7 @@ from msgspec import Struct
 from fairline.domain.draw import Entry
 from fairline.domain.order import PriorityPolicy
 from fairline.domain.queue import QueueId
-from fairline.errors import QueueNotFound
+from fairline.errors import DrawNotFound, QueueNotFound
 from fairline.service.draws import Draws, DrawState
 from fairline.web.api.people import gone_with_its_queue
 from fairline.web.api.wire import moment
@@ -110,6 +110,8 @@ class DrawCalls:
             answer = same_ticket(claims, await self._service.status(queue, claims.number))
         except QueueNotFound as error:
             gone_with_its_queue(error)
+        if not answer.ticket_status.drawn_rank and answer.settings.held_back:
+            raise DrawNotFound("The opening has not started yet. If there is a draw, ask again after the start.")
         receipt = await self._draws.receipt(queue, answer.ticket_status)
         content = ReceiptAnswer(
             draw=receipt.draw,
