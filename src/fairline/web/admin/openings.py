@@ -43,7 +43,8 @@ class NewOpening(Strict, frozen=True):
     settings: dict[str, Any] = field(default_factory=dict)
     """Any settings of the queue: in force from the beginning of the opening to its end. The others stay as they are."""
     add_stock: Amount | None = None
-    """How much is added to the stock at the start; it stays when the opening ends."""
+    """How much is added to the stock at the start; it stays when the opening ends. If `settings` has a `stock`, the end
+    brings back the stock from before, without what was added."""
     recheck_inside: bool = False
     """Whether the sessions of people who got in before end at the start."""
     after: After = After.RESTORE
