@@ -86,8 +86,8 @@ class Opening(Struct, frozen=True, kw_only=True):
     settings: dict[str, Any] = {}
     """The settings of the queue that are in force from its beginning to its end."""
     add_stock: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
-    """How much is added to the stock at the start. It stays when the opening ends, unless its settings have a stock: then
-    the one from before comes back."""
+    """How much is added to the stock at the start. It stays when the opening ends, unless its settings have a stock:
+    then the one from before comes back."""
     recheck_inside: bool = False
     """Whether the sessions of those who are inside already end at the start."""
     after: After = After.RESTORE
