@@ -21,6 +21,10 @@
     │   ├── QueueClosed                     (a retry helps, once it opens)
     │   ├── QueuePaused
     │   ├── QueueHeldBack
+    │   ├── GroupsOff
+    │   ├── GroupGone
+    │   ├── GroupFull                       (a retry may help)
+    │   ├── InGroup
     │   ├── OpeningOverlaps
     │   ├── TooManyOpenings
     │   ├── DrawUnderWay                    (a retry helps)
@@ -105,6 +109,10 @@ from fairline.errors.queues import (
     AtCapacity,
     DrawNotFound,
     DrawUnderWay,
+    GroupFull,
+    GroupGone,
+    GroupsOff,
+    InGroup,
     OpeningNotFound,
     OpeningOverlaps,
     QueueClosed,
@@ -153,6 +161,10 @@ __all__ = [
     "AddressRefused",
     "AlreadyInLine",
     "AtCapacity",
+    "GroupFull",
+    "GroupGone",
+    "GroupsOff",
+    "InGroup",
     "BackupRefused",
     "CrossSite",
     "DeliveryNotFound",
