@@ -1,4 +1,4 @@
-"""Groups: people who wait together have places beside each other, and go in together, each with a ticket of their own."""
+"""Groups: people who wait together have places beside each other, and all go in together, each with a ticket."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from fairline.domain.queue_settings import Admission
 from fairline.domain.ticket import Action, Status
 from fairline.errors import GroupFull, GroupGone, GroupsOff, InGroup
 from fairline.store import Joined
+from fairline.store.values import Group
 from tests.store.test_contract_draws import draw, enter, members
 from tests.store.venue import OpenVenue, Venue
 
@@ -35,7 +36,8 @@ async def test_who_joins_a_group_has_a_place_beside_it_and_all_go_in_one_step(ve
     assert await v.line() == [1, 2, 5, 6, 3, 4]
     assert [(await v.ticket(number)).position for number in (2, 5, 6, 3)] == [2, 3, 4, 5]
     group = await v.store.group(v.queue, 6)
-    assert group and (group.first, group.size) == (2, 3)
+    assert group
+    assert (group.first, group.size) == (2, 3)
     assert await v.admit(2) == [1, 2, 5, 6]
     assert await v.line() == [3, 4]
     admitted = [each.ticket for each in await v.events() if each.type is EventType.ADMITTED]
@@ -121,7 +123,8 @@ async def test_when_the_first_goes_the_others_stay_where_they_are(
     group = await v.store.group(v.queue, 1)
     await goes(v, 1)
     assert await v.line() == [second, third, 2, 3]
-    assert group and await v.store.group(v.queue, third) == type(group)(1, group.joined, 2)
+    assert group
+    assert await v.store.group(v.queue, third) == Group(1, group.joined, 2)
     fourth = (await v.join(group=(1, group.joined))).ticket.number
     assert await v.line() == [second, third, fourth, 2, 3]
     assert await v.admit(1) == [second, third, fourth]
@@ -212,7 +215,8 @@ async def test_a_group_is_in_a_draw_once_and_gets_one_place(venue: OpenVenue) ->
     assert await v.line() == [3, 2, 4, 5, 1]
     await enter(v, Phase.OPEN)
     group = await v.store.group(v.queue, 4)
-    assert group and isinstance(await v.try_join(group=(group.first, group.joined)), GroupGone)
+    assert group
+    assert isinstance(await v.try_join(group=(group.first, group.joined)), GroupGone)
     await v.joins(1)
     assert await v.line() == [3, 2, 4, 5, 1, 6]
     assert await v.admit(2) == [3, 2, 4, 5]
@@ -261,7 +265,9 @@ async def test_a_queue_of_the_same_name_knows_no_groups_of_before(venue: OpenVen
     v.clock.advance(1)
     await v.store.create(v.queue, settings)
     await v.joins(1)
-    assert group and isinstance(await v.try_join(group=(1, group.joined)), GroupGone)
+    assert group
+    assert isinstance(await v.try_join(group=(1, group.joined)), GroupGone)
     new = await v.store.group(v.queue, 1)
-    assert new and new.size == 1
+    assert new
+    assert new.size == 1
     assert isinstance(await v.try_join(group=(1, new.joined)), Joined)

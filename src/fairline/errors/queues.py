@@ -122,7 +122,7 @@ class GroupGone(Refused):
 
     def __init__(self) -> None:
         super().__init__(
-            "This group takes nobody else: its turn has come, its place was drawn, or all of it have left the line. Join "
+            "This group takes nobody else: its turn has come, its place was drawn, or nobody of it waits. Join "
             "without the group."
         )
 

@@ -199,9 +199,9 @@ class Store(Protocol):
         """Move a ticket to another device if it has moved exactly `moved` times before, or raise TokenMoved."""
 
     async def group(self, queue: QueueId, number: int) -> Group | None:
-        """Who someone waits with: the group that others join with `Arrival.group`. Someone who waits alone is a group of
-        one; None if they do not wait. A group stands together in the line. When it is the turn of one of them all go in
-        the same step, as soon as there are places for all."""
+        """Who someone waits with: the group that others join with `Arrival.group`. Someone who waits alone is a group
+        of one; None if they do not wait. A group stands together in the line. When it is the turn of one of them, all
+        go in the same step, as soon as there are places for all."""
 
     # Admission
 

@@ -9,10 +9,10 @@ from fairline.domain.ticket import Action, TicketStatus
 from fairline.errors import (
     AtCapacity,
     FairlineError,
-    HolderInLine,
     GroupFull,
     GroupGone,
     GroupsOff,
+    HolderInLine,
     IdempotencyConflict,
     InGroup,
     InvalidRequest,

@@ -143,7 +143,7 @@ class Tickets(OperatorCalls):
                 self.prioritise,
                 one,
                 takes=Prioritise,
-                problems=(*refused, "queue_held_back"),
+                problems=(*refused, "queue_held_back", "in_group"),
             ),
             self._row(
                 Role.OPERATOR,
@@ -152,7 +152,7 @@ class Tickets(OperatorCalls):
                 self.step_back,
                 one,
                 takes=StepBack,
-                problems=(*refused, "queue_held_back"),
+                problems=(*refused, "queue_held_back", "in_group"),
             ),
             self._row(
                 Role.OPERATOR,

@@ -87,6 +87,7 @@ class PageContent:
         self._path = path or f"/q/{quote(queue, safe='')}"
         self._early = early
         self._closed = closed
+        self._groups = settings.group_size > 0 and state in IN_LINE
         self._must_stay = settings.heartbeat_timeout_seconds > 0
         self._closed_minutes = int(settings.closed_page_seconds // 60)
         self.ticket = ticket
@@ -247,6 +248,11 @@ class PageContent:
     def move_url(self) -> str:
         """The address of the page with the code that moves the number to another device."""
         return self._marked("move")
+
+    @property
+    def together_url(self) -> str:
+        """The address of the page with the link of the reader's group; empty where nobody can join one."""
+        return self._marked("together") if self._groups and not self.draw_url else ""
 
     @property
     def form_url(self) -> str:

@@ -1,4 +1,5 @@
--- groups.lua: people who wait as a group. They stand beside each other in the line, and go in together.
+-- groups.lua: people who wait as a group. They stand beside each other in the line, and go in together. Included by
+-- step.lua, and by join.lua, freeze_draw.lua and group.lua.
 -- GROUPS has of everyone in a group the number of its first ticket, who gave the code; `g` and that number has when the
 -- first joined and who waits in the group, in the order of joining; `d` and the number of a ticket that is in a draw for
 -- its group has the number of the first too. Q.groups is how many people are in groups: without any, nothing is read.
