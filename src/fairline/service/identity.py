@@ -60,7 +60,7 @@ class Identity:
         missing: str = "",
     ) -> Arrival:
         """Build the arrival that the store receives for a join; `missing` is a required field that it lacks."""
-        group = self._group(queue, request, caller) if request.group is not None else None
+        group = self._group(queue, request, caller) if request.group is not None and not through else None
         address = self._address((caller.address, ipv6_prefix))
         return Arrival(
             client=self.digest("client", request.client_id or caller.visitor),
@@ -139,7 +139,7 @@ class Identity:
 
     def _group(self, queue: QueueId, request: JoinRequest, caller: Caller) -> tuple[int, int]:
         if request.priority_pass or caller.priority:
-            raise InvalidRequest("group", "goes with no priority: the group has one place")
+            raise InvalidRequest("group", "goes with no priority: the place is beside the group")
         try:
             claims = self._keyring.groups.check(request.group or "", time.time())
         except TokenError:

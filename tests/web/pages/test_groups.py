@@ -69,7 +69,8 @@ def test_the_pages_say_when_a_group_takes_nobody(walk_in: WalkIn) -> None:
     late = line.join(line.device(), code)
     assert (late.status_code, late.headers["x-fairline-state"]) == (409, "group_over")
     assert f'href="/q/{line.name}' in late.text
-    assert line.join(line.device(), "nonsense").headers["x-fairline-state"] == "group_over"
+    for nonsense in ("nonsense", "a" * 3000, "\0", "é"):
+        assert line.join(line.device(), nonsense).headers["x-fairline-state"] == "group_over"
     line.staff.patch(f"/queues/{line.name}", json={"group_size": 0})
     assert "together=1" not in line.page(mine).text
     assert line.state(mine, "?together=1") == "waiting"

@@ -88,6 +88,9 @@ class Tickets(OperatorCalls):
                     "user_token_invalid",
                     "user_token_expired",
                     "idempotency_conflict",
+                    "groups_off",
+                    "group_gone",
+                    "group_full",
                 ),
             ),
             self._row(

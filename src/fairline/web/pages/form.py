@@ -41,14 +41,14 @@ class Filled(Struct, frozen=True, kw_only=True):
     @classmethod
     def empty(cls, group: str = "") -> Filled:
         """A new form."""
-        return cls(key=new_key(), group=group[:LONGEST_CODE])
+        return cls(key=new_key(), group=group_code(group))
 
     @classmethod
     def of(cls, fields: dict[str, str]) -> Filled:
         """What a browser has sent. Without the key that the form came with, it counts as a new form."""
         key = fields.get("key", "")
         values = {name: fields.get(name, "").strip() for name in ("name", "phone", "email", "party_size", "series")}
-        values["group"] = fields.get("group", "")[:LONGEST_CODE]
+        values["group"] = group_code(fields.get("group", ""))
         return cls(key=key if SHORTEST_KEY <= len(key) <= LONGEST_KEY else new_key(), **values)
 
     def request(self, settings: QueueSettings) -> JoinRequest:
@@ -84,6 +84,11 @@ class Filled(Struct, frozen=True, kw_only=True):
 
 def _asked(text: str, ask: Ask) -> str | None:
     return text if text and ask is not Ask.NO else None
+
+
+def group_code(text: str) -> str:
+    """The code of a group that a browser has sent. What no code can be is one that no group has."""
+    return text if len(text) <= LONGEST_CODE and text.isascii() and text.isprintable() else "none"
 
 
 def new_key() -> str:

@@ -34,6 +34,7 @@ from fairline.service.walk_in import group_path
 from fairline.web.api.people import named_queue, visitor_of
 from fairline.web.api.wire import TicketAnswer, moment
 from fairline.web.pages.addresses import form_url, page_url
+from fairline.web.pages.form import group_code
 from fairline.web.pages.group_content import GroupContent, TogetherContent
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.move_content import MovingContent
@@ -107,7 +108,7 @@ class WaitingPages(Pages):
                 return await self._leave(request, queue, answer)
             if form.get("do") == "step_back":
                 return await self._step_back(request, queue, answer, form.get("position", ""))
-            return await self._join(request, queue, answer, form.get("group") or None)
+            return await self._join(request, queue, answer, group_code(form.get("group", "")) or None)
         except FairlineError as error:
             return await self._access.refuse(request, name, error)
 

@@ -7,7 +7,7 @@
 --#include queue
 --#include groups
 local DRAWS, MEMBERS, field = KEYS[21], KEYS[22], ARGV[2] .. ':frozen'
-read({'number', 'moves', 'groups'})
+read({'number', 'moves'})
 
 -- A group is in the draw once: by the first of them who is in it.
 local function draw_groups_once()
@@ -32,7 +32,7 @@ if not kept then
   for i = 1, #overdue, 1000 do
     call('ZREM', MEMBERS, unpack(overdue, i, min(i + 999, #overdue)))
   end
-  if (Q.groups or 0) > 0 then draw_groups_once() end
+  draw_groups_once()
   local count, moves = call('ZCARD', MEMBERS), Q.moves or 0
   kept = text(count) .. ' ' .. text((Q.number or 0) + moves + 1)
   call('HSET', QUEUE, 'moves', text(moves + count))

@@ -36,6 +36,16 @@ local function leave_group(number)
   Q.groups = call('HINCRBY', QUEUE, 'groups', -1)
 end
 
+-- The first of a group waits again, whose code it is: they are in it again.
+local function rejoin_group(number)
+  local numbers, joined = read_group(number)
+  if #numbers == 0 then return end
+  call('HSET', GROUPS, number, number)
+  table.insert(numbers, 1, number)
+  write_group(number, joined, numbers)
+  Q.groups = call('HINCRBY', QUEUE, 'groups', 1)
+end
+
 -- Whether someone waits together with others.
 local function has_company(number)
   local first = (Q.groups or 0) > 0 and call('HGET', GROUPS, number)

@@ -144,6 +144,7 @@ local function move(t, action, reason, detail)
   end
   if t.on_hold then call('HDEL', ARRIVING, t.number) end
   if from == STATUS.waiting and (Q.groups or 0) > 0 then leave_group(t.number) end
+  if to == STATUS.waiting and from ~= to and (Q.groups or 0) > 0 then rejoin_group(t.number) end
   t.state, t.leaving, t.on_hold = to, false, false
   local due
   if to == STATUS.waiting then

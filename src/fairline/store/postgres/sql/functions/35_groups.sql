@@ -74,14 +74,23 @@ BEGIN
   RETURN _added;
 END $$;
 
--- These people no longer wait. The others of their groups keep their places, and the code goes on working for them.
-CREATE FUNCTION leave_groups(_queue bigint, _numbers bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+-- These people no longer wait, or wait again. The others of their groups keep their places, and the code goes on working
+-- for them. If it is the code of one who waits again, they are in the group again.
+CREATE FUNCTION change_groups(_queue bigint, _numbers bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   _left bigint;
+  _again bigint;
 BEGIN
   DELETE FROM groups WHERE queue = _queue AND number = ANY (_numbers);
   GET DIAGNOSTICS _left = ROW_COUNT;
-  UPDATE tallies SET groups = groups - _left WHERE queue = _queue AND _left > 0;
+  INSERT INTO groups (queue, number, first, first_joined)
+  SELECT DISTINCT _queue, g.first, g.first, g.first_joined FROM groups g
+  CROSS JOIN LATERAL (
+    SELECT t.status FROM tickets t WHERE t.queue = _queue AND t.number = g.first OFFSET 0
+  ) t
+  WHERE g.queue = _queue AND g.first = ANY (_numbers) AND t.status = 'waiting';
+  GET DIAGNOSTICS _again = ROW_COUNT;
+  UPDATE tallies SET groups = groups - _left + _again WHERE queue = _queue AND (_left > 0 OR _again > 0);
 END $$;
 
 -- The first `_many` in the line. A group goes whole as soon as it is the turn of one of them, so they may be more than
