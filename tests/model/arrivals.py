@@ -104,6 +104,7 @@ class Arrivals(Moves):
         level = issued.level if issued else a.priority
         head = self._enter_group(*a.group) if a.group else None
         if head:
+            self.order.count += 1
             level, place = head.level, beside(head.place, {t.place for t in self.having(Status.WAITING)})
         else:
             place = self._next_place([other.place for other in self.line()], level)
