@@ -53,6 +53,7 @@ def test_others_join_with_the_link_that_the_page_shows_without_any_script(walk_i
     assert page.headers["x-fairline-state"] == "group"
     (code,) = parse_qs(parts.query)["group"]
     assert f'name="group" value="{code}"' in page.text
+    assert f"/q/{line.name}?lang=de&amp;group={code}" in page.text, "another language keeps the group"
     assert line.join(friend, code).headers["location"] == f"/q/{line.name}"
     assert line.waiting() == [1, 3, 2]
     assert "2 of 3 are here" in line.page(friend, "?together=1").text
@@ -122,6 +123,7 @@ def test_a_form_keeps_the_group(walk_in: WalkIn) -> None:
     assert sent.status_code == 303
     form = friend.get(sent.headers["location"]).text
     (kept,) = re.findall(r'name="group" value="([^"]+)"', form)
+    assert f"/join/{name}?lang=de&amp;group={code}" in form
     (key,) = re.findall(r'name="key" value="([^"]+)"', form)
     wrong = friend.post(f"/join/{name}", data={"key": key, "group": kept, "name": ""})
     assert f'name="group" value="{code}"' in wrong.text
