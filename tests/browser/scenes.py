@@ -75,6 +75,17 @@ def moving(venue: Venue, someone: Person, lang: str) -> Page:
     return page
 
 
+def together(venue: Venue, someone: Person, lang: str) -> Page:
+    page = waiting(venue, someone, lang, group_size=4)
+    page.locator("a[href*=together]").click()
+    page.wait_for_selector("html[data-state=together]")
+    return page
+
+
+def group(venue: Venue, someone: Person, lang: str) -> Page:
+    return someone.tab(f"{venue.queue(group_size=4).url}?lang={lang}&group=code")
+
+
 def move(venue: Venue, someone: Person, lang: str) -> Page:
     return someone.tab(f"{venue.server.base_url}/join/{venue.queue().name}/move?lang={lang}")
 
@@ -205,6 +216,8 @@ SCENES: dict[str, Callable[[Venue, Person, str], Page]] = {
     "offline": offline,
     "telling": telling,
     "moving": moving,
+    "together": together,
+    "group": group,
     "move": move,
     "moved": moved,
     "leaving": leaving,

@@ -53,6 +53,7 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "ipv6_prefix": ("a whole number from 32 to 128", [32, 64, 128], [31, 129]),
     "phone_region": ("a country in two capital letters", ["", "KR"], ["K" * 201]),
     "max_party_size": ("a whole number from 1 to 1,000", [1, 1000], [0, 1001]),
+    "group_size": ("a whole number from 0 to 20", [0, 20], [-1, 21]),
     "ask_name": ("one of no, optional, required", ["no", "optional", "required"], [None, "yes", True]),
     "ask_phone": ("one of no, optional, required", ["no", "required"], [None, "maybe"]),
     "ask_email": ("one of no, optional, required", ["no", "optional", "required"], [None, "yes"]),

@@ -23,7 +23,7 @@ from fairline.keeper.drawing import Beacon
 from fairline.keeper.keeper import Keeper
 from fairline.keeper.openings import OpeningKeeper
 from fairline.service.draws import Draws, DrawState
-from fairline.store import Store
+from fairline.store import Arrival, Joined, Store
 from tests.backends import FakeClock
 from tests.domain.test_draw import naive_root
 from tests.keeper.faults import Fault, FaultyStore
@@ -158,6 +158,28 @@ async def test_each_ones_receipt_leads_to_the_root(
     assert status
     with pytest.raises(DrawNotFound):
         await draws.receipt(queue, status)
+
+
+async def test_each_one_of_a_group_has_the_receipt_of_the_one_who_was_drawn_for_all(
+    store: Store, queue: QueueId, clock: FakeClock, small_steps: None
+) -> None:
+    await until_the_start(store, queue, clock)
+    found = await store.settings(queue)
+    await store.configure(queue, replace(found.settings, group_size=3), found.version)
+    group = await store.group(queue, 7)
+    assert group
+    friends = await store.join(queue, [Arrival(limited=False, group=(group.first, group.joined))] * 2)
+    numbers = [each.ticket.number for each in friends.items if isinstance(each, Joined)]
+    await keep(store, queue)
+    state, entries = await published(store, queue)
+    assert (len(numbers), state.count) == (2, PEOPLE)
+    statuses = (await store.status(queue, [7, *numbers])).items
+    receipts = [await Draws(store).receipt(queue, status) for status in statuses if status]
+    assert [each.label for each in receipts] == ["7"] * 3
+    for each in receipts:
+        leaf = hashlib.sha256(b"\0" + each.label.encode() + b"\0" + each.nonce).digest()
+        assert leaf == each.leaf == entries[each.rank - 1].leaf
+        assert root_by_path(leaf, each.path) == state.root
 
 
 async def test_what_is_published_before_the_draw_says_nothing_of_its_result(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from fairline.domain.events import EventType
+from fairline.domain.opening import Phase
 from fairline.domain.queue_settings import OnePer, QueueStatus
-from fairline.domain.ticket import LIVE, Action
+from fairline.domain.ticket import LIVE, Action, Status
 from fairline.errors import (
     AtCapacity,
     FairlineError,
+    GroupFull,
+    GroupGone,
+    GroupsOff,
     IdempotencyConflict,
     InvalidRequest,
     PassInvalid,
@@ -19,6 +23,7 @@ from fairline.errors import (
 from fairline.store.arrivals import Arrival, Joined
 from fairline.store.values import PriorityPass
 from tests.model.moves import Moves
+from tests.model.order import beside
 from tests.model.records import Entry, Holder, Issued
 
 A_MINUTE, AN_HOUR = 60_000, 3_600_000
@@ -62,9 +67,31 @@ class Arrivals(Moves):
         for who, name, limit, window in self._limits_of(a):
             if limit and (wait := self._blocked(name, limit, window)):
                 return RateLimited(who, wait / 1000)
+        if a.group and (refused := self._group_refusal(*a.group)):
+            return refused
         if a.through and not (self._lets_in() and not waiting and self._free_capacity() and self._tokens(0) >= 1):
             return AtCapacity(self.queue)
         return None
+
+    def _group_refusal(self, first: int, joined: int) -> FairlineError | None:
+        if not self.settings.group_size:
+            return GroupsOff(self.queue)
+        company = self.company(first)
+        alone = self.find(first)
+        since = self.groups[first] if company else alone and alone.joined
+        company = company or [t for t in self.having(Status.WAITING) if t is alone]
+        drawing = self.settings.phase is Phase.DRAWING
+        if not company or since != joined or drawing or any(t.drawn_rank for t in company):
+            return GroupGone()
+        return GroupFull() if len(company) >= self.settings.group_size else None
+
+    def _enter_group(self, first: int, joined: int) -> Entry:
+        """Whose place is the first in line of the group that someone joins."""
+        company = self.company(first) or [t for t in self.tickets if t.number == first]
+        for t in company:
+            t.group = first
+        self.groups[first] = joined
+        return min(company, key=lambda t: t.place)
 
     def _enter(self, a: Arrival, holder: Holder | None) -> Entry:
         issued = self.passes_issued.get(a.pass_id)
@@ -75,11 +102,18 @@ class Arrivals(Moves):
                 self.hits[name].append(self.now())
         self.number += 1
         level = issued.level if issued else a.priority
+        head = self._enter_group(*a.group) if a.group else None
+        if head:
+            self.order.count += 1
+            level, place = head.level, beside(head.place, {t.place for t in self.having(Status.WAITING)})
+        else:
+            place = self._next_place([other.place for other in self.line()], level)
         t = Entry(
             number=self.number,
             level=level,
-            place=self._next_place([other.place for other in self.line()], level),
-            policy=self.settings.priority_policy,
+            place=place,
+            policy=None if head else self.settings.priority_policy,
+            group=head.group if head else 0,
             joined=self.now(),
             client=a.client,
             holder=holder,
@@ -96,7 +130,7 @@ class Arrivals(Moves):
             self.bucket.tokens, self.bucket.at, self.bucket.token_awaited = self._tokens(0) - 1, self.now(), False
             self._move(t, Action.ADMIT)
         self.peak = max(self.peak, len(self.line()))
-        if level and t in self.line():
+        if (level or head) and t in self.line():
             self._note_passed(len(self.line()) - 1 - self.line().index(t))
         return t
 

@@ -46,6 +46,7 @@ class Moves(State):
         empty = not self.line()
         before, t.status = t.status, TRANSITIONS[t.status, action]
         t.leaving = t.on_hold = False
+        t.group = t.number if t.status is Status.WAITING and self.company(t.number) else 0
         match t.status:
             case Status.WAITING:
                 t.admitted, t.desk, t.due = 0, "", self._waiting_due()

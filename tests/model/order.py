@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fairline.domain.order import BAND, SPAN, PriorityPolicy
 
@@ -69,3 +69,11 @@ class Order:
         while place_of(turn, self.count) in line or place_of(turn, self.count) in on_hold:
             turn += 1
         return place_of(turn, self.count)
+
+
+def beside(place: float, taken: Collection[float]) -> float:
+    """The place in the same turn behind all who have one there by themselves."""
+    found = turn_of(place) * SPAN + SPAN // 2
+    while found in taken:
+        found += 1
+    return float(found)

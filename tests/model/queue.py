@@ -16,6 +16,7 @@ from fairline.errors import (
     FairlineError,
     HolderInLine,
     IdempotencyConflict,
+    InGroup,
     QueueHeldBack,
     QueuePaused,
     SessionTaken,
@@ -92,6 +93,7 @@ class Model(Arrivals, Draws):
     def prioritise(self, number: int, level: int) -> Ticket:
         t = self._wanted(number, Action.PRIORITISE)
         self._check_not_drawing()
+        self._check_alone(t)
         others = [other.place for other in self.line() if other is not t]
         place = self._next_place(others, level)
         if place < t.place or level > t.level:
@@ -106,6 +108,7 @@ class Model(Arrivals, Draws):
     def step_back(self, number: int, places: int, seen: int | None) -> Ticket:
         t = self._wanted(number, Action.STEP_BACK)
         self._check_not_drawing()
+        self._check_alone(t)
         line = self.line()
         rank = line.index(t)
         behind = line[rank + 1 : rank + 1 + places]
@@ -115,6 +118,10 @@ class Model(Arrivals, Draws):
                 other.place, other.policy = place, None
             self._event(EventType.STEPPED_BACK, number, str(len(behind)))
         return self.ticket(t)
+
+    def _check_alone(self, t: Entry) -> None:
+        if len(self.company(t.group)) > 1:
+            raise InGroup
 
     def _check_not_drawing(self) -> None:
         if self.settings.phase is Phase.DRAWING:
@@ -133,13 +140,30 @@ class Model(Arrivals, Draws):
             bucket.tokens, bucket.token_awaited = min(tokens, self._most()), False
             return []
         free, line = self._free_capacity(), self.line()
-        going = line[: min(math.floor(tokens), free, at_most)]
+        going = self._next_together(min(math.floor(tokens), free, at_most), free)
         for t in going:
             self._move(t, Action.ADMIT)
         bucket.tokens = tokens - len(going)
         waits_on = len(line) > len(going) and free > len(going)
-        bucket.token_awaited = waits_on and (bucket.tokens < 1 or len(going) == at_most)
+        bucket.token_awaited = waits_on and (bucket.tokens < 1 or len(going) >= at_most)
         return [t.number for t in going]
+
+    def _next_together(self, many: int, free: int) -> list[Entry]:
+        """The first in line, with each group whole, or nobody from a group on that has to wait for room."""
+        s = self.settings
+        most = s.max_active if s.stock is None else min(s.max_active, s.stock - self.completed)
+        going: list[Entry] = []
+        for t in self.line():
+            if len(going) >= many:
+                break
+            if t in going:
+                continue
+            together = [each for each in self.company(t.group) if not each.on_hold] or [t]
+            room = free - len(going)
+            if len(together) > room and (going or len(together) <= most):
+                break
+            going += together[:room]
+        return going
 
     def call_next(self, count: int, *, desk: str, key: bytes, number: int | None) -> list[Ticket]:
         press = (count, number, desk)
@@ -151,8 +175,11 @@ class Model(Arrivals, Draws):
             raise QueuePaused(self.queue, self.settings.status)
         if self._held_back():
             raise QueueHeldBack(self.queue)
-        wanted = self.line() if number is None else [self._wanted(number, Action.CALL)]
-        called = wanted[: min(count if number is None else 1, self._free_capacity())]
+        free = self._free_capacity()
+        if number is None:
+            called = self._next_together(min(count, free), free)
+        else:
+            called = [self._wanted(number, Action.CALL)][:free]
         answers = []
         if called and desk:
             self._note_desk(desk, len(called))

@@ -43,6 +43,8 @@ class Entry:
     went: Went | None = None
     drawn_rank: int = 0
     drawn_in: str = ""
+    group: int = 0
+    """The first ticket of the group that it waits in."""
 
     @property
     def found(self) -> str:

@@ -17,7 +17,7 @@ from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import Admission, QueueSettings
 from fairline.domain.ticket import Reason, Status, Ticket, TicketStatus
 from fairline.store.contract import Clock
-from fairline.store.values import Frozen
+from fairline.store.values import Frozen, Group
 from tests.model.order import Order
 from tests.model.records import Bucket, Desk, Entry, Flow, Happened, Issued, Pressed, Revocation
 
@@ -57,7 +57,11 @@ class State:
     aged_at: int | None = None
     left_by_age: list[float] = field(default_factory=list)
     waited_by_age: list[float] = field(default_factory=list)
+    groups: dict[int, int] = field(default_factory=dict)
+    """When the first of each group joined."""
     frozen: dict[str, Frozen] = field(default_factory=dict)
+    entered: dict[int, int] = field(default_factory=dict)
+    """The group of each who was frozen for one."""
     members: list[int] = field(default_factory=list)
     parts: dict[str, dict[str, bytes]] = field(default_factory=dict)
 
@@ -85,6 +89,18 @@ class State:
     def inside(self) -> int:
         """How many take up capacity."""
         return len(self.having(Status.ADMITTED, Status.ACTIVE))
+
+    def company(self, first: int) -> list[Entry]:
+        """Who waits in a group, in the order of joining."""
+        return [t for t in self.having(Status.WAITING) if first and t.group == first]
+
+    def group(self, number: int) -> Group | None:
+        t = self.find(number)
+        if not t or t.status is not Status.WAITING:
+            return None
+        return (
+            Group(t.group, self.groups[t.group], len(self.company(t.group))) if t.group else Group(number, t.joined, 1)
+        )
 
     def find(self, number: int) -> Entry | None:
         """The ticket of a number."""

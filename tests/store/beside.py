@@ -20,7 +20,7 @@ from fairline.store import MAX_BATCH, Arrival, Visit, Visitor
 from fairline.store.contract import ACTS
 from tests.model.records import Entry
 from tests.store.beside_draws import DrawRules
-from tests.store.chances import FAR, Pick, arrivals, changes, levels, one_of, picks, some, waiting_picks
+from tests.store.chances import FAR, Pick, arrivals, changes, levels, one_of, picks, some, waiting_picks, who
 from tests.store.remains import left_over
 
 
@@ -68,6 +68,15 @@ class StoreBesideModel(DrawRules):
     def some_go_straight_through(self, count: int) -> None:
         crowd = [Arrival(limited=False, through=True)] * count
         self.both(self.store.join(self.queue, crowd), lambda: [self.join_one(arrival) for arrival in crowd])
+
+    @rule(pick=waiting_picks, many=one_of(1, 2, 3), late=one_of(0, 0, 0, 1), who=who)
+    def friends_join(self, pick: Pick, many: int, late: int, who: bytes) -> None:
+        number = self.number(pick)
+        self.both(self.store.group(self.queue, number), lambda: self.model.group(number))
+        group = self.model.group(number)
+        code = (group.first, group.joined + late) if group else (number, 1)
+        friends = [Arrival(limited=False, group=code)] * many + [Arrival(client=who, user=who, group=code)]
+        self.both(self.store.join(self.queue, friends), lambda: [self.model.join(friend) for friend in friends])
 
     def join_one(self, arrival: Arrival) -> Any:
         before, last = self.model.line(), self.model.number

@@ -60,6 +60,7 @@ changes = st.fixed_dictionaries(
         "session_seconds": one_of(1, 120, 900),
         "session_max_seconds": one_of(900, 14_400),
         "one_per": one_of(*OnePer),
+        "group_size": one_of(0, 2, 5, 20),
         "join_limit_per_ip": one_of(0, 2, 20),
         "join_limit_per_phone": one_of(0, 3),
         "join_limit_per_email": one_of(0, 2),

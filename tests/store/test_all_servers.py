@@ -73,6 +73,7 @@ async def a_day(v: Venue) -> None:
     assert await store.note_nearly(queue, 3)
     assert (await store.prioritise(queue, 8, 3)).position == 1
     assert (await store.step_back(queue, 8, 1)).position == 2
+    assert await store.group(queue, 1) is not None
     await store.rebind(queue, 1, (await v.ticket(1)).joined, 0, b"mine")
     await v.join(on_hold=True, came=Came("elsewhere", 1, 1))
     assert [each.ticket.number for each in await store.arriving(queue, 10)] == [12]

@@ -47,6 +47,7 @@ OTHER: dict[str, Any] = {
     "usual_service_minutes": 7.5,
     "phone_region": "KR",
     "max_party_size": 8,
+    "group_size": 5,
     "bypass_agents": ("Googlebot", 'a "quoted", one\\'),
     "bypass_addresses": ("10.0.0.0/8", "::1"),
     "priority_policy": "strict",

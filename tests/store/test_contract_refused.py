@@ -35,6 +35,7 @@ OPERATIONS: dict[str, Callable[[Store, QueueId], Awaitable[object]]] = {
     "on_hold": lambda s, q: s.on_hold(q, 1),
     "step_back": lambda s, q: s.step_back(q, 1, 1),
     "note_nearly": lambda s, q: s.note_nearly(q, 1),
+    "group": lambda s, q: s.group(q, 1),
     "rebind": lambda s, q: s.rebind(q, 1, 1, 0, b"c"),
     "transfer": lambda s, q: s.transfer(q, 1, Went("other", 1, 1, "R")),
     "close_day": lambda s, q: s.close_day(q, 1, 1),

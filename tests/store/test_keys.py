@@ -35,12 +35,14 @@ async def busy(valkey_url: str, queue: QueueId, clock: FakeClock) -> AsyncIterat
     """A queue that has written every kind of key."""
     store = await open_store(valkey_url, clock=clock)
     v = Venue(store, queue, clock)
-    await store.create(queue, QueueSettings())
+    await store.create(queue, QueueSettings(group_size=2))
     for status in Status:
         await v.one(status, client=status.encode(), key=status.encode())
     await store.join(queue, [Arrival(address=b"home", phone=b"mine")])
     await v.act(Action.HOLD, (await v.join()).ticket.number)
     await v.join(on_hold=True, came=Came("elsewhere", 1, 1))
+    first = (await v.join()).ticket
+    await v.join(group=(first.number, first.joined))
     await store.set_desk(queue, "Desk 1", is_open=True)
     await store.issue_priority_pass(queue, "vip", 1, 1, 60)
     await store.revoke(queue, 1, "abuse")

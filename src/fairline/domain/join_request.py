@@ -54,6 +54,8 @@ class JoinRequest(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True,
     """How many people come together; one by default."""
     series: Annotated[str, Meta(max_length=4)] | None = None
     """The series of the queue that the label counts in; by default the first one."""
+    group: Annotated[str, Meta(min_length=1, max_length=2048)] | None = None
+    """The code of the group to wait with. It goes with no priority pass."""
     metadata: dict[str, Any] | None = None
     """Any data of the site about this ticket; at most 4 KiB of JSON."""
     idempotency_key: Identifier | None = None

@@ -169,6 +169,9 @@ class Settings(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
     """The country, such as `KR`, whose phone numbers may be given without +; if it is empty, all numbers need +."""
     max_party_size: Annotated[int, Meta(ge=1, le=1000, title="Largest party")] = 20
     """The largest party; staff may add parties of up to 100."""
+    group_size: Annotated[int, Meta(ge=0, le=20, title="Largest group that waits together")] = 0
+    """How many people may wait as a group: each joins on a device of their own with the link of the first, they stand
+    beside each other in line, and all go in together. 0 is off."""
     ask_name: Annotated[Ask, Meta(title="Ask for a name")] = Ask.OPTIONAL
     """Whether the join form asks for a name. Every join must have the details that are `required`, except joins by
     staff."""

@@ -88,6 +88,13 @@ class MoveClaims(QueueClaims, frozen=True, kw_only=True):
     moved: int = field(name="m")
 
 
+class GroupClaims(QueueClaims, frozen=True, kw_only=True):
+    """A link with which others join the group of a ticket, as long as somebody of it waits."""
+
+    number: int = field(name="n")
+    joined: int = field(name="j")
+
+
 class KioskClaims(QueueClaims, frozen=True, kw_only=True):
     """The link of a kiosk. It works as long as the admin key that created it is valid."""
 
@@ -261,6 +268,7 @@ class Keyring:
 
         self.tickets = Signer("ticket", TicketClaims, hmac_keys("ticket"))
         self.moves = Signer("move", MoveClaims, hmac_keys("move"))
+        self.groups = Signer("group", GroupClaims, hmac_keys("group"))
         self.kiosks = Signer("kiosk", KioskClaims, hmac_keys("kiosk"))
         self.clients = Signer("client", ClientClaims, hmac_keys("client"))
         self.priorities = Signer("priority", PriorityClaims, hmac_keys("priority"))

@@ -21,6 +21,10 @@
     │   ├── QueueClosed                     (a retry helps, once it opens)
     │   ├── QueuePaused
     │   ├── QueueHeldBack
+    │   ├── GroupsOff
+    │   ├── GroupGone
+    │   ├── GroupFull                       (a retry may help)
+    │   ├── InGroup
     │   ├── OpeningOverlaps
     │   ├── TooManyOpenings
     │   ├── DrawUnderWay                    (a retry helps)
@@ -105,6 +109,10 @@ from fairline.errors.queues import (
     AtCapacity,
     DrawNotFound,
     DrawUnderWay,
+    GroupFull,
+    GroupGone,
+    GroupsOff,
+    InGroup,
     OpeningNotFound,
     OpeningOverlaps,
     QueueClosed,
@@ -160,8 +168,12 @@ __all__ = [
     "DrawUnderWay",
     "FairlineError",
     "Forbidden",
+    "GroupFull",
+    "GroupGone",
+    "GroupsOff",
     "HolderInLine",
     "IdempotencyConflict",
+    "InGroup",
     "Invalid",
     "InvalidRequest",
     "InvalidSettings",

@@ -106,6 +106,45 @@ class QueueHeldBack(Refused):
         )
 
 
+class GroupsOff(Refused):
+    """Nobody can wait as a group in this queue."""
+
+    code = "groups_off"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"Queue {queue!r} takes no groups. Join without one, or ask its operator to set group_size.")
+
+
+class GroupGone(Refused):
+    """Nobody of the group waits any more, or its place was drawn, so nobody else can join it."""
+
+    code = "group_gone"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This group takes nobody else: its turn has come, its place was drawn, or nobody of it waits. Join "
+            "without the group."
+        )
+
+
+class GroupFull(Refused):
+    """As many wait in the group as the queue allows."""
+
+    code = "group_full"
+
+    def __init__(self) -> None:
+        super().__init__("This group is full. Join without it, or wait until someone leaves it.")
+
+
+class InGroup(Refused):
+    """Someone who waits together with others cannot change places alone."""
+
+    code = "in_group"
+
+    def __init__(self) -> None:
+        super().__init__("They wait together with others, so their place cannot change alone.")
+
+
 class OpeningNotFound(NotFound):
     """The queue has no opening with this id."""
 

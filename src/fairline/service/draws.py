@@ -74,7 +74,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
     draw: str
     label: str
-    """The number of the ticket, in decimal."""
+    """The number of the ticket, in decimal; in a group, that of the one who was in the draw for all of them."""
     nonce: bytes
     leaf: bytes
     path: list[tuple[Side, bytes]]
@@ -170,10 +170,11 @@ class Draws:
         name = entries_part(part)
         entry = list(unpack_entries((await self._store.draw_parts(queue, opening, [name]))[name]))[at]
         index = await self._index_of(state, entry.leaf, state.count)
+        number = await self._entered(queue, opening, ticket_status.number)
         return Receipt(
             draw=state.id,
-            label=str(ticket_status.number),
-            nonce=nonce_of(sealed.nonce_key, ticket_status.number),
+            label=str(number),
+            nonce=nonce_of(sealed.nonce_key, number),
             leaf=entry.leaf,
             path=await self._path(state, index, state.count),
             value=entry.value,
@@ -181,6 +182,12 @@ class Draws:
             rank=rank,
             count=state.count,
         )
+
+    async def _entered(self, queue: QueueId, opening: str, number: int) -> int:
+        """The ticket that was in the draw for this one: its own, or that of somebody in its group."""
+        part = f"for:{number}"
+        found = await self._store.draw_parts(queue, opening, [part])
+        return int(found[part]) if part in found else number
 
     async def _index_of(self, state: DrawState, leaf: bytes, count: int) -> int:
         """Where a leaf is among all, in ascending order. Leaves are spread evenly, so a guess is near."""

@@ -19,6 +19,7 @@ from fairline.domain.tokens import Keyring
 from fairline.domain.user_tokens import UserTokens
 from fairline.errors import (
     FairlineError,
+    GroupGone,
     InvalidRequest,
     PassInvalid,
     TokenError,
@@ -59,6 +60,7 @@ class Identity:
         missing: str = "",
     ) -> Arrival:
         """Build the arrival that the store receives for a join; `missing` is a required field that it lacks."""
+        group = self._group(queue, request, caller) if request.group is not None and not through else None
         address = self._address((caller.address, ipv6_prefix))
         return Arrival(
             client=self.digest("client", request.client_id or caller.visitor),
@@ -76,6 +78,7 @@ class Identity:
             through=through,
             series=request.series or "",
             missing=missing,
+            group=group,
             person=Person(
                 user_id=request.user_id,
                 name=request.name,
@@ -133,6 +136,17 @@ class Identity:
         if claims.queue != queue:
             raise PassInvalid("it is for another queue")
         return claims.id
+
+    def _group(self, queue: QueueId, request: JoinRequest, caller: Caller) -> tuple[int, int]:
+        if request.priority_pass or caller.priority:
+            raise InvalidRequest("group", "goes with no priority: the place is beside the group")
+        try:
+            claims = self._keyring.groups.check(request.group or "", time.time())
+        except TokenError:
+            raise GroupGone from None
+        if claims.queue != queue:
+            raise GroupGone
+        return claims.number, claims.joined
 
     def visitor(self, key: str, seen: str) -> str:
         """The secret for a browser without one that sends an idempotency key. It is the same if this browser repeats

@@ -15,12 +15,15 @@ from msgspec import Struct
 
 from fairline.domain.desk_name import desk_name
 from fairline.domain.estimate import Forecast
+from fairline.domain.opening import Phase
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import LIVE, Action, Status, Ticket, TicketStatus, Went, goes_to
-from fairline.domain.tokens import MoveClaims
+from fairline.domain.tokens import GroupClaims, MoveClaims
 from fairline.domain.typed_code import read_typed, typed_code
 from fairline.errors import (
+    GroupGone,
+    GroupsOff,
     HolderInLine,
     InvalidRequest,
     RateLimited,
@@ -34,6 +37,8 @@ from fairline.store import DeskHour, DeskState, DeskTallies, DeskTotals, Joined
 
 #: How long a link to another device is valid.
 MOVE_SECONDS = 600
+#: How long the link of a group works, if somebody of it waits for so long.
+GROUP_SECONDS = 86_400
 #: How often codes may be typed at one address in an hour, for a queue: a stranger must not find one by trying.
 MOST_TYPED = 60
 HOUR_SECONDS = 3600.0
@@ -42,6 +47,11 @@ HOUR_SECONDS = 3600.0
 def move_path(queue: QueueId, code: str) -> str:
     """The path at which a browser redeems a move code; browsers do not send what comes after #."""
     return f"/join/{quote(queue, safe='')}/move#{code}"
+
+
+def group_path(queue: QueueId, code: str) -> str:
+    """Where the code of a group leads to."""
+    return f"/q/{quote(queue, safe='')}?group={code}"
 
 
 class WalkInSnapshot(Struct, frozen=True, kw_only=True):
@@ -164,6 +174,19 @@ class WalkIn:
                 expires=int(time.time()) + seconds,
             )
         )
+
+    async def group_code(self, queue: QueueId, ticket_status: TicketStatus) -> tuple[str, int, int]:
+        """The code with which others join the group of someone who waits, how many wait in it, and how many may."""
+        _, settings = await self._service.snapshot(queue)
+        if not settings.group_size:
+            raise GroupsOff(queue)
+        group = await self._store.group(queue, ticket_status.number)
+        if group is None or ticket_status.drawn_rank or settings.phase is Phase.DRAWING:
+            raise GroupGone
+        code = self._service.keyring.groups.sign(
+            GroupClaims(queue=queue, number=group.first, joined=group.joined, expires=int(time.time()) + GROUP_SECONDS)
+        )
+        return code, group.size, settings.group_size
 
     def typed_code(self, queue: QueueId, ticket_status: TicketStatus) -> str:
         """A code that can be typed on the other device. It works once, for ten minutes to twenty."""

@@ -36,6 +36,8 @@ class Arrival(Struct, frozen=True, kw_only=True):
     """A field that the queue requires and that was left out: no new ticket is given without it."""
     came: Came | None = None
     """The ticket of another queue that this one replaces: remembered until this one is released or ends."""
+    group: tuple[int, int] | None = None
+    """The group to join: the number of its first ticket, and when that one joined."""
     person: Person = Person()
 
 

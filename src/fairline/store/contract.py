@@ -33,6 +33,7 @@ from fairline.store.values import (
     Configured,
     Drawn,
     Frozen,
+    Group,
     IssuedAt,
     Outcomes,
     Page,
@@ -196,6 +197,11 @@ class Store(Protocol):
 
     async def rebind(self, queue: QueueId, number: int, joined: int, moved: int, client: bytes) -> Ticket:
         """Move a ticket to another device if it has moved exactly `moved` times before, or raise TokenMoved."""
+
+    async def group(self, queue: QueueId, number: int) -> Group | None:
+        """Who someone waits with: the group that others join with `Arrival.group`. Someone who waits alone is a group
+        of one; None if they do not wait. A group stands together in the line. When it is the turn of one of them, all
+        go in the same step, as soon as there are places for all."""
 
     # Admission
 

@@ -9,8 +9,12 @@ from fairline.domain.ticket import Action, TicketStatus
 from fairline.errors import (
     AtCapacity,
     FairlineError,
+    GroupFull,
+    GroupGone,
+    GroupsOff,
     HolderInLine,
     IdempotencyConflict,
+    InGroup,
     InvalidRequest,
     PassInvalid,
     QueueClosed,
@@ -51,6 +55,12 @@ def refusal(queue: QueueId, why: str, detail: str | int) -> FairlineError:
             return AtCapacity(queue)
         case "closed":
             return QueueClosed(queue)
+        case "group_off":
+            return GroupsOff(queue)
+        case "group_gone":
+            return GroupGone()
+        case "group_full":
+            return GroupFull()
         case "closing":
             return QueueClosed(queue, early=True)
         case "series":
@@ -78,5 +88,7 @@ def refused(queue: QueueId, action: Action, why: str, ticket_status: TicketStatu
             return AtCapacity(queue)
         case "held_back":
             return QueueHeldBack(queue)
+        case "in_group":
+            return InGroup()
         case _:
             return TransitionRefused(action, ticket_status.found, ticket_status.reason)

@@ -46,6 +46,14 @@ class Revision(Struct, frozen=True):
     """The queue was created with these."""
 
 
+class Group(Struct, frozen=True):
+    """People who wait together: the number of the first ticket, when it was issued, and how many they are."""
+
+    first: int
+    joined: int
+    size: int
+
+
 class Frozen(Struct, frozen=True):
     """Those who are in a draw: how many they are, and the first of the turns that are set aside for them."""
 

@@ -12,7 +12,7 @@ from fairline.store.arrivals import Arrival, EstimateSample, JoinCalendar, Joine
 from fairline.store.checks import check_arrivals, check_batch, check_level, check_places, in_ms
 from fairline.store.postgres.answers import acted_ticket, encode, joined, snapshot_of, ticket_of, ticket_status_of
 from fairline.store.postgres.operations import Operations
-from fairline.store.values import Reply
+from fairline.store.values import Group, Reply
 
 
 class LineOperations(Operations):
@@ -39,6 +39,8 @@ class LineOperations(Operations):
             [a.on_hold for a in arrivals],
             [encode(a.came).decode() if a.came else None for a in arrivals],
             [a.missing for a in arrivals],
+            [a.group[0] if a.group else None for a in arrivals],
+            [a.group[1] if a.group else None for a in arrivals],
         )
         snapshot, rows = await self._call("join", queue, *_join_calendar(calendar), *columns)
         if calendar is not None and calendar.version != snapshot[2]:
@@ -87,6 +89,10 @@ class LineOperations(Operations):
         check_places(places)
         numbers: list[int] = await self._call("note_nearly", queue, places)
         return numbers
+
+    async def group(self, queue: QueueId, number: int) -> Group | None:
+        found = await self._call("find_group", queue, number)
+        return Group(*found) if found else None
 
     async def rebind(self, queue: QueueId, number: int, joined: int, moved: int, client: bytes) -> Ticket:
         answer = await self._call("rebind", queue, number, joined, moved, client)

@@ -35,7 +35,7 @@ def pack_arrivals(queue: QueueId, arrivals: Sequence[Arrival]) -> tuple[list[Any
 
 def _has_extras(a: Arrival) -> bool:
     extras = (a.user, a.phone, a.email, a.key, a.priority, a.pass_id, a.through, a.series, a.on_hold, a.missing)
-    return any(extras) or a.came is not None
+    return a.group is not None or any(extras) or a.came is not None
 
 
 def _extras(a: Arrival) -> dict[str, Any]:
@@ -53,4 +53,5 @@ def _extras(a: Arrival) -> dict[str, Any]:
         "on_hold": int(a.on_hold),
         "came": pack_came(a.came),
         "missing": a.missing,
+        "group": f"{a.group[0]}:{a.group[1]}" if a.group else "",
     }

@@ -30,7 +30,7 @@ class DrawOperations(QueueOperations):
     async def place_drawn(self, queue: QueueId, opening: str, drawn: Sequence[Drawn]) -> None:
         check_batch(drawn)
         packed = struct.pack(f"<{3 * len(drawn)}d", *chain.from_iterable(drawn))
-        await self._run("place_drawn", queue, [opening, packed])
+        await self._run("place_drawn", queue, [opening, packed], draw_keys(queue))
 
     async def keep_draw(
         self, queue: QueueId, opening: str, parts: Mapping[str, bytes], *, once: bool = False

@@ -33,6 +33,7 @@ All keys of a queue share its hash tag, so a queue lives on one cluster node and
 | `fl:{q}:desks`             | sorted set | desks by when they last called or opened; negative if they are closed     |
 | `fl:{q}:hours`             | hash       | hour -> its counts, packed together, once it is older than two days       |
 | `fl:{q}:arriving`          | hash       | number -> the ticket of another queue it comes from, until it is released |
+| `fl:{q}:groups`            | hash       | who waits with whom: see `groups.lua`                                     |
 | `fl:{q}:draws`            | hash       | what belongs to draws: `<opening>:<part>`                                  |
 | `fl:{q}:members`          | sorted set | the tickets in the draw that was frozen last                              |
 | `fl:{q}:rate:<who>:<action>` | list     | the times of the hits inside a sliding window                             |
@@ -89,6 +90,7 @@ PARTS = (
     "desks",
     "arriving",
     "hours",
+    "groups",
 )
 
 

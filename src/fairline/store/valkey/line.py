@@ -14,7 +14,7 @@ from fairline.store.valkey.arrivals import pack_arrivals
 from fairline.store.valkey.operations import Operations
 from fairline.store.valkey.record import unpack_ticket, unpack_ticket_status
 from fairline.store.valkey.settings import pack_join_calendar
-from fairline.store.values import Reply
+from fairline.store.values import Group, Reply
 
 
 class LineOperations(Operations):
@@ -69,6 +69,10 @@ class LineOperations(Operations):
         check_places(places)
         _, numbers = await self._run("nearly", queue, [places])
         return [int(number) for number in numbers]
+
+    async def group(self, queue: QueueId, number: int) -> Group | None:
+        _, found = await self._run("group", queue, [number])
+        return Group(*map(int, found)) if found else None
 
     async def rebind(self, queue: QueueId, number: int, joined: int, moved: int, client: bytes) -> Ticket:
         snapshot, items = await self._run("rebind", queue, [number, joined, moved, client])

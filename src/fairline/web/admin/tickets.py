@@ -88,6 +88,9 @@ class Tickets(OperatorCalls):
                     "user_token_invalid",
                     "user_token_expired",
                     "idempotency_conflict",
+                    "groups_off",
+                    "group_gone",
+                    "group_full",
                 ),
             ),
             self._row(
@@ -143,7 +146,7 @@ class Tickets(OperatorCalls):
                 self.prioritise,
                 one,
                 takes=Prioritise,
-                problems=(*refused, "queue_held_back"),
+                problems=(*refused, "queue_held_back", "in_group"),
             ),
             self._row(
                 Role.OPERATOR,
@@ -152,7 +155,7 @@ class Tickets(OperatorCalls):
                 self.step_back,
                 one,
                 takes=StepBack,
-                problems=(*refused, "queue_held_back"),
+                problems=(*refused, "queue_held_back", "in_group"),
             ),
             self._row(
                 Role.OPERATOR,

@@ -24,8 +24,9 @@ from fairline.errors import (
     TransitionRefused,
 )
 from fairline.service.answers import JoinAnswer, StatusAnswer
-from fairline.service.walk_in import MOVE_SECONDS, WalkIn, move_path
+from fairline.service.walk_in import GROUP_SECONDS, MOVE_SECONDS, WalkIn, group_path, move_path
 from fairline.web.api.wire import (
+    GroupAnswer,
     HeartbeatRequest,
     LeaveRequest,
     MoveAnswer,
@@ -198,6 +199,19 @@ class People:
         code = self._walk_in.move_code(queue, answer.ticket_status)
         url = f"{self._context.settings.public_url}{move_path(queue, code)}"
         return private(200, MoveAnswer(url=url, code=code, expires_in_seconds=MOVE_SECONDS))
+
+    async def group(self, request: Request) -> Response:
+        """A link with which others join the group of the ticket."""
+        request.decode(_nothing, default=Strict())
+        claims = self._context.ticket_claims(request)
+        queue = QueueId(claims.queue)
+        try:
+            answer = same_ticket(claims, await self._heartbeat(claims))
+            code, size, most = await self._walk_in.group_code(queue, answer.ticket_status)
+        except QueueNotFound as error:
+            gone_with_its_queue(error)
+        url = f"{self._context.settings.public_url}{group_path(queue, code)}"
+        return private(200, GroupAnswer(url=url, code=code, expires_in_seconds=GROUP_SECONDS, size=size, most=most))
 
     async def moved(self, request: Request) -> Response:
         """Continue with a ticket on this device."""

@@ -16,6 +16,7 @@ from fairline.web.api.sessions import Sessions
 from fairline.web.api.tellings import Tellings
 from fairline.web.api.wire import (
     BoardAnswer,
+    GroupAnswer,
     Health,
     HeartbeatRequest,
     JoinRequest,
@@ -81,6 +82,9 @@ def people_operations(people: People, tellings: Tellings) -> list[Operation]:
                 "already_in_line",
                 "token_moved",
                 "pass_invalid",
+                "groups_off",
+                "group_gone",
+                "group_full",
                 *UNNAMED,
                 "idempotency_conflict",
                 "rate_limited",
@@ -106,6 +110,7 @@ def people_operations(people: People, tellings: Tellings) -> list[Operation]:
                 "ticket_expired",
                 "transition_refused",
                 "queue_held_back",
+                "in_group",
                 "queue_not_found",
                 "ticket_not_found",
             ),
@@ -125,6 +130,14 @@ def people_operations(people: People, tellings: Tellings) -> list[Operation]:
             takes=MailRequest,
             answers={204: None},
             problems=(*_TOKEN, "ticket_expired", "queue_not_found", "rate_limited"),
+        ),
+        ticket(
+            "POST /api/v1/group",
+            "A link with which others join the group of the ticket.",
+            slow=people.group,
+            takes=Strict,
+            answers={200: GroupAnswer},
+            problems=(*_TOKEN, "ticket_expired", "queue_not_found", "groups_off", "group_gone"),
         ),
         ticket(
             "POST /api/v1/move",

@@ -57,6 +57,20 @@ class StepBackRequest(Strict, frozen=True):
     nothing."""
 
 
+class GroupAnswer(Struct, kw_only=True, frozen=True):
+    """A link with which others join the group of the ticket. It works for as long as somebody of the group waits."""
+
+    url: str
+    """The link to open on the devices of the others."""
+    code: str
+    """What a join sends as `group`."""
+    expires_in_seconds: int
+    size: int
+    """How many people wait in the group."""
+    most: int
+    """How many people may wait in it."""
+
+
 class MoveAnswer(Struct, kw_only=True, frozen=True):
     """A link that moves the ticket to another device. It works once; then the token of this device stops working."""
 

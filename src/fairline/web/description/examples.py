@@ -107,6 +107,7 @@ _HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 #: Example values of fields, by type and name; they come before those by name alone.
 _FIELDS_OF_TYPES = {
     ("SessionAnswer", "status"): "active",
+    ("GroupAnswer", "url"): "/q/demo?group=eyJhbGciOiJIUzI1NiIs…",
     ("MoveAnswer", "url"): "/join/demo/move#eyJhbGciOiJIUzI1NiIs…",
     ("BoardAnswer", "status"): "active",
     ("ServingAnswer", "status"): "called",

@@ -11,9 +11,10 @@ def page_url(queue: str, lang: str = "", back_to: str = "", mark: str = "") -> s
     return address(f"/q/{quote(queue, safe='')}", lang, back_to, mark)
 
 
-def form_url(queue: str, lang: str = "") -> str:
-    """The address of the form for taking a number."""
-    return address(f"/join/{quote(queue, safe='')}", lang)
+def form_url(queue: str, lang: str = "", group: str = "") -> str:
+    """The address of the form for taking a number; `group` is the code of the group to join."""
+    path = address(f"/join/{quote(queue, safe='')}", lang)
+    return path + ("&" if lang and group else "?" if group else "") + (urlencode({"group": group}) if group else "")
 
 
 def arrival_url(queue: str, lang: str = "") -> str:

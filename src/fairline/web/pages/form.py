@@ -19,6 +19,8 @@ LONGEST_PHONE = 40
 EMAIL_EXAMPLE = "ada@example.com"
 #: The length of a form's key. Keys of other lengths are not from our form; a shorter one could be guessed.
 SHORTEST_KEY, LONGEST_KEY = 16, 64
+#: The longest code of a group that is read.
+LONGEST_CODE = 2048
 #: How much of a field is shown again.
 SHOWN = 200
 
@@ -33,17 +35,20 @@ class Filled(Struct, frozen=True, kw_only=True):
     email: str = ""
     party_size: str = ""
     series: str = ""
+    group: str = ""
+    """The code of the group to join, from the link that led to the form."""
 
     @classmethod
-    def empty(cls) -> Filled:
+    def empty(cls, group: str = "") -> Filled:
         """A new form."""
-        return cls(key=new_key())
+        return cls(key=new_key(), group=group_code(group))
 
     @classmethod
     def of(cls, fields: dict[str, str]) -> Filled:
         """What a browser has sent. Without the key that the form came with, it counts as a new form."""
         key = fields.get("key", "")
         values = {name: fields.get(name, "").strip() for name in ("name", "phone", "email", "party_size", "series")}
+        values["group"] = group_code(fields.get("group", ""))
         return cls(key=key if SHORTEST_KEY <= len(key) <= LONGEST_KEY else new_key(), **values)
 
     def request(self, settings: QueueSettings) -> JoinRequest:
@@ -54,6 +59,7 @@ class Filled(Struct, frozen=True, kw_only=True):
             email=_asked(self.email, settings.ask_email),
             party_size=self.party(settings),
             series=self.series if self.series in settings.series else "",
+            group=self.group or None,
             idempotency_key=self.key,
         )
 
@@ -72,11 +78,17 @@ class Filled(Struct, frozen=True, kw_only=True):
             email=self.email[:LONGEST_ADDRESS],
             party_size=self.party_size[:6],
             series=self.series[:6],
+            group=self.group,
         )
 
 
 def _asked(text: str, ask: Ask) -> str | None:
     return text if text and ask is not Ask.NO else None
+
+
+def group_code(text: str) -> str:
+    """The code of a group that a browser has sent. What no code can be is one that no group has."""
+    return text if len(text) <= LONGEST_CODE and text.isascii() and text.isprintable() else "none"
 
 
 def new_key() -> str:

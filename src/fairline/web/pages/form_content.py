@@ -37,6 +37,7 @@ class FormContent(PageContent):
         self.message = settings.message
         self.crowd = crowd(self.words, settings, snapshot)
         self.filled = filled
+        self.group = filled.group
         self.wrong = wrong
         self.most = settings.max_party_size
         self.series = [Series(name, self.words.series(name)) for name in settings.series]

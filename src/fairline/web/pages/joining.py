@@ -75,7 +75,12 @@ class JoinPages(Pages):
             # The cookie is set before the form is sent, so that the visitor is recognised if the answer to it is lost.
             visitor = visitor_of(request)
             return await self._draw(
-                request, queue, settings, snapshot, Filled.empty(), headers=self._visitor_cookie(request, visitor)
+                request,
+                queue,
+                settings,
+                snapshot,
+                Filled.empty(request.args.get("group", "")),
+                headers=self._visitor_cookie(request, visitor),
             )
         except FairlineError as error:
             return await self._access.refuse(request, name, error, settings, path=_path(name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 from msgspec import UNSET, Struct, UnsetType
@@ -87,9 +87,12 @@ class PageContent:
         self._path = path or f"/q/{quote(queue, safe='')}"
         self._early = early
         self._closed = closed
+        self._groups = settings.group_size > 0 and state in IN_LINE
         self._must_stay = settings.heartbeat_timeout_seconds > 0
         self._closed_minutes = int(settings.closed_page_seconds // 60)
         self.ticket = ticket
+        self.group = ""
+        """The code of the group that the visitor is about to join."""
         self.message = settings.message if state in IN_LINE else settings.closed_message or settings.message
         self.retry_seconds = retry_after
         if start is None and state == "not_open":
@@ -249,6 +252,11 @@ class PageContent:
         return self._marked("move")
 
     @property
+    def together_url(self) -> str:
+        """The address of the page with the link of the reader's group; empty where nobody can join one."""
+        return self._marked("together") if self._groups and not self.draw_url else ""
+
+    @property
     def form_url(self) -> str:
         """The address of the form."""
         return form_url(self.queue, self.lang)
@@ -312,9 +320,13 @@ class PageContent:
     def languages(self) -> list[Choice]:
         """The languages that the reader can choose."""
         return [
-            Choice(code, str(catalogue(code)["language"]), address(self._path, code, self._back_to), code == self.lang)
+            Choice(code, str(catalogue(code)["language"]), self._in_language(code), code == self.lang)
             for code in LANGUAGES
         ]
+
+    def _in_language(self, code: str) -> str:
+        group = f"&{urlencode({'group': self.group})}" if self.group else ""
+        return address(self._path, code, self._back_to) + group
 
     def _marked(self, mark: str) -> str:
         """The address of the page in a state that the browser knows of and the server does not."""

@@ -17,12 +17,25 @@ from fairline.domain.opening import Phase
 from fairline.domain.queue import QueueId
 from fairline.domain.queue_settings import QueueSettings, QueueStatus
 from fairline.domain.ticket import LIVE, Reason, Status
-from fairline.errors import AlreadyInLine, FairlineError, QueueClosed, SessionTaken, TokenMoved, TransitionRefused
+from fairline.errors import (
+    AlreadyInLine,
+    FairlineError,
+    GroupGone,
+    GroupsOff,
+    InGroup,
+    QueueClosed,
+    SessionTaken,
+    TokenMoved,
+    TransitionRefused,
+)
 from fairline.service.answers import StatusAnswer
 from fairline.service.join_calendar import refused_now
+from fairline.service.walk_in import group_path
 from fairline.web.api.people import named_queue, visitor_of
 from fairline.web.api.wire import TicketAnswer, moment
 from fairline.web.pages.addresses import form_url, page_url
+from fairline.web.pages.form import group_code
+from fairline.web.pages.group_content import GroupContent, TogetherContent
 from fairline.web.pages.languages import preferred
 from fairline.web.pages.move_content import MovingContent
 from fairline.web.pages.page_access import LONGEST_RETRY_SECONDS, Pages, back_to, fields_of, see_other
@@ -59,18 +72,22 @@ class WaitingPages(Pages):
             if answer is not None:
                 return self._follow(request, answer) or await self._draw_ticket(request, answer)
             snapshot, settings = await self._service.snapshot(queue)
+            group = request.args.get("group", "")
             if "taken" in request.args:
                 raise SessionTaken
             if "elsewhere" in request.args:
                 raise AlreadyInLine(queue)
             if settings.needs_form:
-                return see_other(form_url(queue, request.args.get("lang", "") and preferred(request)))
+                return see_other(form_url(queue, request.args.get("lang", "") and preferred(request), group))
             if refusal := self._access.refusal_now(queue, settings, snapshot):
                 raise refusal
             if unnamed := self._access.unnamed(request, queue, settings):
                 raise unnamed
             if snapshot.sold_out(settings.stock) and not settings.held_back:
                 return await self._draw(request, "sold_out", queue, settings, again=settings.heartbeat_interval_seconds)
+            if group:
+                content = GroupContent(queue, preferred(request), settings, group=group, back_to=back_to(request))
+                return await self._access.drawing.draw(content, 200, settings)
             return await self._draw(request, "joining", queue, settings, now=snapshot.now)
         except FairlineError as error:
             return await self._access.refuse(request, name, error, settings)
@@ -91,19 +108,19 @@ class WaitingPages(Pages):
                 return await self._leave(request, queue, answer)
             if form.get("do") == "step_back":
                 return await self._step_back(request, queue, answer, form.get("position", ""))
-            return await self._join(request, queue, answer)
+            return await self._join(request, queue, answer, group_code(form.get("group", "")) or None)
         except FairlineError as error:
             return await self._access.refuse(request, name, error)
 
-    async def _join(self, request: Request, queue: QueueId, answer: StatusAnswer | None) -> Response:
+    async def _join(self, request: Request, queue: QueueId, answer: StatusAnswer | None, group: str | None) -> Response:
         if answer is not None and answer.ticket_status.status in LIVE:
             return self._back(request, queue)
         _, settings = await self._service.snapshot(queue)
         if settings.needs_form:
-            return see_other(form_url(queue, preferred(request)))
+            return see_other(form_url(queue, preferred(request), group or ""))
         visitor = visitor_of(request)
         caller = self._context.caller(request, queue, visitor=visitor)
-        welcome = await self._service.join(queue, JoinRequest(), caller)
+        welcome = await self._service.join(queue, JoinRequest(group=group), caller)
         request_log.joined(request, welcome)
         return self._back(request, queue, self._access.cookies(request, welcome, visitor))
 
@@ -122,7 +139,7 @@ class WaitingPages(Pages):
         if answer is not None and answer.ticket_status.position:
             # With the position that the page showed, a second tap does nothing.
             known = seen.isascii() and seen.isdigit() and len(seen) < 10 and int(seen) > 0
-            with suppress(TransitionRefused):  # they have been called meanwhile, and the page shows it
+            with suppress(TransitionRefused, InGroup):  # they have been called meanwhile, and the page shows it
                 await self._walk_in.step_back(queue, answer.ticket_status.number, 1, int(seen) if known else None)
         return self._back(request, queue)
 
@@ -148,6 +165,9 @@ class WaitingPages(Pages):
         movable = LIVE if settings.is_walk_in else (Status.WAITING,)  # who is let in goes to the site with this browser
         if "move" in request.args and ticket_status.status in movable:
             return await self._draw_moving(request, answer, ticket)
+        if "together" in request.args and ticket_status.status is Status.WAITING:
+            with suppress(GroupsOff, GroupGone):  # then the page of the place says what there is
+                return await self._draw_together(request, answer, ticket)
         status, again = 200, None
         sold_out = answer.snapshot.sold_out(settings.stock) and not settings.held_back  # a start may add to the stock
         if ticket_status.status is Status.WAITING and sold_out:
@@ -239,6 +259,23 @@ class WaitingPages(Pages):
             retry_after=SOON_SECONDS,
         )
         return await self._access.drawing.draw(content, 200, answer.settings)
+
+    async def _draw_together(self, request: Request, answer: StatusAnswer, ticket: TicketAnswer) -> Response:
+        """The page with the link with which others join the group."""
+        code, size, most = await self._walk_in.group_code(answer.queue, answer.ticket_status)
+        content = TogetherContent(
+            answer.queue,
+            preferred(request),
+            answer.settings,
+            ticket,
+            link=self._context.base_url(request) + group_path(answer.queue, code),
+            size=size,
+            most=most,
+            back_to=back_to(request),
+            retry_after=answer.settings.heartbeat_interval_seconds,
+        )
+        here = ((b"x-fairline-here", content.size.encode()),)
+        return await self._access.drawing.draw(content, 200, answer.settings, here)
 
     async def _draw_moved(self, request: Request, queue: QueueId) -> Response:
         """The page that says that the number is on another device now."""

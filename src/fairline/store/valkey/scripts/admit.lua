@@ -4,6 +4,7 @@
 --#include step
 --#include ages
 --#include bucket
+--#include together
 local at_most, every, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local waiting = call('ZCARD', LINE)
 
@@ -50,11 +51,12 @@ if not lets_in() then
   return answer({})
 end
 
-local going = min(floor(tokens), free, waiting, at_most)
-local reply = going > 0 and call('ZRANGE', LINE, 0, going - 1) or {}
+local reply = next_in_line(min(floor(tokens), free, waiting, at_most), free)
+local going = #reply
 for _, number in ipairs(reply) do
   move(fetch(number), 'admit')
 end
+-- A group goes when there is one token, and the tokens of the others are owed: so the rate stays what it is.
 tokens = tokens - going
-keep_tokens(tokens, waiting > going and free > going and (tokens < 1 or going == at_most))
+keep_tokens(tokens, waiting > going and free > going and (tokens < 1 or going >= at_most))
 return answer(reply)

@@ -7,10 +7,11 @@
 --       key, fingerprint (of the idempotency key, and of the body)  level  pass (id)  series
 --       unlimited (the limits of the queue do not apply)  through (straight in, or no ticket)  on_hold (joins on hold)
 --       came (where from, as record.py packs it)  missing (a required field that was left out)
+--       group (the number of its first ticket, and when that one joined)
 local COUNT = tonumber(ARGV[6])
 -- Where the parts of arrival `i` are in ARGV, less 4 * i; and where the extras begin.
 local CLIENTS, ADDRESSES, ADDRESS_KEYS, PERSONS, EXTRAS = 3, 4, 5, 6, 6 + 4 * COUNT
-local NO_EXTRAS = {key = '', fingerprint = '', level = 0, pass = '', series = '', came = '', missing = ''}
+local NO_EXTRAS = {key = '', fingerprint = '', level = 0, pass = '', series = '', came = '', missing = '', group = ''}
 
 local extras = {}
 for at = EXTRAS + 1, #ARGV, 3 do

@@ -6,6 +6,7 @@
 -- conflict, paused, held_back, refused, missing, desk (not one of the queue's: their names follow).
 --#include step
 --#include desks
+--#include together
 local many, number, desk, key, fingerprint = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local cycles = call('HGET', QUEUE, 'cycles')
 read({'wait_sample'})
@@ -61,8 +62,8 @@ if desk ~= '' and not is_desk(desk) then return answer({'desk', unpack(NAMED)}) 
 
 local numbers = {}
 if number == '' then
-  local going = min(many, capacity(), call('ZCARD', LINE))
-  numbers = going > 0 and call('ZRANGE', LINE, 0, going - 1) or {}
+  local free = capacity()
+  numbers = next_in_line(min(many, free, call('ZCARD', LINE)), free)
 else
   local t = fetch(number)
   if not t then return answer({'missing'}) end

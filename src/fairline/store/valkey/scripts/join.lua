@@ -8,13 +8,13 @@
 -- many, and number, rank, due and place of the first. Nothing if the calendar was worked out from other settings.
 -- Outcomes: joined, existing (its holder has one), repeated (by its idempotency key), or why there is no ticket:
 -- conflict, maintenance, full, pass, limited (detail: who, and the ms to wait), at_capacity, closed, closing, series,
--- missing (detail: the field).
+-- missing (detail: the field), group_off, group_gone, group_full.
 --#include head
 --#include count
 --#include place
 read({
   'status', 'max_queue_size', 'one_per', 'join_limit_per_ip', 'join_limit_per_phone', 'join_limit_per_email',
-  'label_restart', 'series', 'number', 'moves', 'created_at',
+  'label_restart', 'series', 'number', 'moves', 'created_at', 'group_size', 'groups', 'phase',
 })
 if ARGV[2] ~= '' and tonumber(ARGV[2]) ~= Q.version then return answer({}) end
 
@@ -24,6 +24,7 @@ local reply = {}
 --#include sliding
 --#include serial
 --#include arrivals
+--#include joined_group
 --#include refusals
 --#include new_tickets
 
@@ -44,7 +45,7 @@ local function repeat_answer(kept, extra)
 end
 
 local function take_place(i, address_key, extra)
-  local behind_all = extra.level == 0 and not (extra.on_hold or extra.through)
+  local behind_all = extra.level == 0 and not (extra.on_hold or extra.through or extra.beside)
   if not behind_all then write_new_tickets(0) end
   last_number, waiting = last_number + 1, waiting + 1
   add_new_ticket(i, last_number, extra)
@@ -52,6 +53,7 @@ local function take_place(i, address_key, extra)
   use_up(address_key, extra)
   if not behind_all then
     write_new_tickets(extra.level, extra.through)
+    if extra.beside then add_to_group(last_number, extra.beside) end
     waiting = call('ZCARD', LINE)
   end
 end

@@ -18,7 +18,7 @@ local function note_holder(field, value)
 end
 
 local function add_new_ticket(i, number, extra)
-  local place, field = next_place(number + moves, extra.level), fields[i]
+  local place, field = extra.beside and extra.beside.place or next_place(number + moves, extra.level), fields[i]
   local flags = (extra.on_hold and IS_ON_HOLD or 0) + (has_serials and HAS_EXTRA or 0)
   local record = packed_head(STATUS.waiting, 0, extra.level, flags, place, now, ARGV[CLIENTS + 4 * i],
     string.sub(field, 1, 1) == 'c' and 'c' or field, extra.key, ARGV[PERSONS + 4 * i])
@@ -33,6 +33,7 @@ local function add_new_ticket(i, number, extra)
   if field ~= '' then note_holder(field, number) end
   if extra.key ~= '' then note_holder(fields[extra.key_at], number .. ' ' .. extra.fingerprint) end
   if extra.on_hold then new.set = ON_HOLD end
+  new.goes_ahead = extra.level > 0 or extra.beside
   new.size = new.size + 1
 end
 
@@ -44,7 +45,7 @@ end
 
 local function put_new_tickets(first, level)
   local at, rank = #reply, call('ZRANK', LINE, first)
-  if level > 0 and rank then note_passed(waiting - new.size - rank) end
+  if new.goes_ahead and rank then note_passed(waiting - new.size - rank) end
   local in_a_row = rank == waiting - new.size -- then the rank of each follows from that of the first
   if in_a_row and level == 0 and not has_serials then -- the caller knows everything else about them
     reply[at + 1], reply[at + 2], reply[at + 3] = 'row', new.size, first

@@ -1,6 +1,7 @@
 -- prioritise.lua: move someone who waits forward by the queue's policy, never back.
 -- ARGV  1 now  2 number  3 level
--- Returns outcome (done, refused, missing, held_back: the order is being drawn by the levels as they are)  rank  due
+-- Returns outcome (done, refused, missing, held_back: the order is being drawn by the levels as they are, in_group: they
+--       wait together with others)  rank  due
 --       record.
 --#include step
 --#include place
@@ -12,6 +13,8 @@ elseif not goes_to(t, 'prioritise') then
   reply[1] = 'refused'
 elseif Q.phase == 'drawing' then
   reply[1] = 'held_back'
+elseif has_company(number) then
+  reply[1] = 'in_group'
 else
   reply[1] = 'done'
   local moves, rank = call('HINCRBY', QUEUE, 'moves', 1), call('ZRANK', LINE, number)

@@ -1,7 +1,7 @@
 -- queue.lua: the beginning of every script on a queue: its keys, its clock, its settings, and how it answers.
 -- KEYS  1 queue  2 line  3 due  4 tickets  5 holders  6 admitted  7 active  8 ended  9 events  10 stats  11 revoked
 --       12 passes  13 history  14 minutes  15 estimates  16 on_hold  17 desks  18 arriving  19 hours
---       20… limits (join.lua and limit.lua)
+--       20 groups  21… limits (join.lua and limit.lua)
 -- ARGV  1 now in ms ('' = the store's clock)
 -- People who wait ask often, and this is all it takes to answer them. What only a step needs is in step.lua.
 --#include states

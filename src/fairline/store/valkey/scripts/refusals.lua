@@ -53,6 +53,10 @@ local function reason_against(address_key, extra)
   if wait > 0 then return 'limited', 'phone ' .. text(wait) end
   wait = extra.email_key and per_email > 0 and blocked(extra.email_key, per_email, HOUR_MS) or 0
   if wait > 0 then return 'limited', 'email ' .. text(wait) end
+  if extra.group ~= '' then
+    local reason = reason_against_group(extra)
+    if reason then return reason, '' end
+  end
   if extra.through and not going_straight().is_free() then return 'at_capacity', '' end
 end
 

@@ -6,6 +6,7 @@
 --#include ages
 --#include tables
 --#include bounds
+--#include groups
 
 local SET_OF = {LINE, ADMITTED, ACTIVE, ENDED, ENDED}
 
@@ -15,7 +16,7 @@ setmetatable(Q, {__index = function(_, name)
   read({
     'status', 'admission_rate', 'burst', 'max_active', 'max_queue_size', 'stock', 'stock_url', 'claim_seconds',
     'session_seconds', 'session_max_seconds', 'retain_seconds', 'token_bound', 'stay_count', 'flow_at', 'stats_hour',
-    'aged_at', 'phase',
+    'aged_at', 'phase', 'groups',
   })
   return Q[name]
 end})
@@ -142,6 +143,8 @@ local function move(t, action, reason, detail)
     call('ZADD', SET_OF[to], to == STATUS.waiting and t.place or t.number, t.number)
   end
   if t.on_hold then call('HDEL', ARRIVING, t.number) end
+  if from == STATUS.waiting and (Q.groups or 0) > 0 then leave_group(t.number) end
+  if to == STATUS.waiting and from ~= to and (Q.groups or 0) > 0 then rejoin_group(t.number) end
   t.state, t.leaving, t.on_hold = to, false, false
   local due
   if to == STATUS.waiting then

@@ -2,7 +2,8 @@
 -- ticket takes the place of the last of them. No place is new, so nobody else is overtaken or overtakes.
 -- ARGV  1 now  2 number  3 how many others  4 the position at which it was requested ('' = any): a ticket that is
 --       further back has stepped back already
--- Returns outcome (done, refused, missing, held_back: the order is being drawn)  rank  due  record.
+-- Returns outcome (done, refused, missing, held_back: the order is being drawn, in_group: they wait together
+-- with others)  rank  due  record.
 --#include step
 local number, many, seen = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local t, reply = fetch(number), {}
@@ -36,6 +37,8 @@ elseif not goes_to(t, 'step_back') then
   reply[1] = 'refused'
 elseif Q.phase == 'drawing' then
   reply[1] = 'held_back'
+elseif has_company(number) then
+  reply[1] = 'in_group'
 else
   reply[1] = 'done'
   step_back()

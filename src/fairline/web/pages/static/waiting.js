@@ -346,6 +346,8 @@ function checkAgain(seconds) {
       const { headers } = await fetch(location.href, { method: "HEAD", cache: "no-store" });
       const state = headers.get("X-Fairline-State");
       if (state && state !== data.state) return reload();
+      // Others have joined the group, or have left it.
+      if (data.here && data.here !== headers.get("X-Fairline-Here")) return reload();
       retry = Number(headers.get("Retry-After")) || seconds;
       if (data.retry < QUICK_CHECK && performance.now() < QUICK_FOR * 1000) return checkAgain(data.retry);
     } catch {

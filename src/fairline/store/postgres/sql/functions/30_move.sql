@@ -127,6 +127,7 @@ BEGIN
     RETURN '{}';
   END IF;
 
+  IF _tallies.groups > 0 THEN PERFORM change_groups(_q.key, _m.numbers); END IF;
   IF _m.places_left IS NOT NULL THEN PERFORM blocks_lose(_q.key, _m.places_left); END IF;
   IF _m.places_taken IS NOT NULL THEN PERFORM blocks_gain(_q.key, _m.places_taken); END IF;
   FOREACH _stay IN ARRAY coalesce(_m.stays, '{}') LOOP

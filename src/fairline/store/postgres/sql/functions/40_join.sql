@@ -86,7 +86,8 @@ END $$;
 -- join: give each arrival a new ticket at its place in the line, or the ticket that its holder already has.
 -- Returns for each: outcome, detail, ticket. Outcomes: joined, existing (its holder has one), repeated (by its
 -- idempotency key), or why there is none: conflict, maintenance, full, pass, limited (detail: who, and the ms to wait),
--- at_capacity (no way straight `_through`), closed, closing, series, missing (detail: the field). The calendar was
+-- at_capacity (no way straight `_through`), closed, closing, series, missing (detail: the field), group_off, group_gone,
+-- group_full. The calendar was
 -- worked out from the settings at `_version` (null: there is none): when `_days` begin, when the queue is open
 -- (`_from`, `_until`; null: always), and the longest line that can still be served today. If the settings have changed
 -- since, nothing is done.
@@ -94,7 +95,8 @@ CREATE FUNCTION "join"(
   _id text, _at bigint, _version bigint, _days bigint[], _from bigint[], _until bigint[], _longest bigint,
   _clients bytea[], _users bytea[], _phones bytea[], _emails bytea[], _addresses bytea[],
   _keys bytea[], _fingerprints bytea[], _levels int[], _passes text[], _limited boolean[], _people json[],
-  _through boolean[], _series text[], _on_hold boolean[], _came json[], _missing text[]
+  _through boolean[], _series text[], _on_hold boolean[], _came json[], _missing text[],
+  _firsts bigint[], _firsts_joined bigint[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := locked(_id);
@@ -107,6 +109,9 @@ DECLARE
   _a record;
   _t tickets;
   _holder bytea;
+  _beside bigint;                 -- the place in the group that is joined
+  _why text;
+  _goes_ahead boolean;
   _found record;
   _ip text;
   _phone text;
@@ -128,9 +133,9 @@ BEGIN
   END IF;
   FOR _a IN
     SELECT * FROM unnest(_clients, _users, _phones, _emails, _addresses, _keys, _fingerprints, _levels, _passes,
-      _limited, _people, _through, _series, _on_hold, _came, _missing)
+      _limited, _people, _through, _series, _on_hold, _came, _missing, _firsts, _firsts_joined)
       WITH ORDINALITY a(client, "user", phone, email, address, key, fingerprint, level, pass, limited, person,
-        through, series, on_hold, came, missing, i)
+        through, series, on_hold, came, missing, first, first_joined, i)
   LOOP
     _holder := CASE _q.one_per WHEN 'client' THEN _a.client WHEN 'user' THEN _a."user" WHEN 'phone' THEN _a.phone
       WHEN 'ip' THEN _a.address ELSE '' END;
@@ -171,6 +176,10 @@ BEGIN
     _item := refusal_of(_q, _now, _waiting, _a.pass, _ip, _phone, _email, _a.series, _a.missing, CASE
       WHEN _a.limited AND NOT _open THEN 'closed'
       WHEN _a.limited AND _waiting >= _longest THEN 'closing' END);
+    IF _item IS NULL AND _a.first IS NOT NULL THEN
+      SELECT why, place, level INTO _why, _beside, _a.level FROM group_place(_q, _a.first, _a.first_joined);
+      _item := CASE WHEN _why IS NOT NULL THEN json_build_array(_why, '', NULL) END;
+    END IF;
     -- Nobody overtakes people who wait, and the capacity and the rate are the same for everyone.
     IF _item IS NULL AND _a.through AND NOT (
       lets_in(_q) AND _waiting = 0 AND capacity_of(_q, _tallies) > 0 AND tokens_of(_q, _tallies, _now, 0) >= 1
@@ -188,7 +197,8 @@ BEGIN
     -- A new ticket. One that goes ahead of others needs the line as it is now. It also moves the existing tickets of
     -- this answer, so those are read before it.
     _tallies.number := _tallies.number + 1;
-    IF _a.level > 0 THEN
+    _goes_ahead := _a.level > 0 OR _a.first IS NOT NULL;
+    IF _goes_ahead THEN
       PERFORM blocks_gain(_q.key, _places);
       _places := '{}';
       _items := with_tickets(_q.key, _items, _existing_at, _existing);
@@ -205,7 +215,8 @@ BEGIN
     _t.serial := next_serial(_q, _now, _days, _a.series, _tallies.number);
     _t.moved := 0;
     _t.nearly := false;
-    _t.place := next_place(_q, _waiting, _tallies.number + _tallies.moves, _a.level, _tallies.turns);
+    _t.place := CASE WHEN _a.first IS NOT NULL THEN _beside
+      ELSE next_place(_q, _waiting, _tallies.number + _tallies.moves, _a.level, _tallies.turns) END;
     _t.joined := _now;
     _t.admitted := CASE WHEN _a.through THEN _now ELSE 0 END;
     _t.started := 0;
@@ -220,7 +231,7 @@ BEGIN
     _t.person := _a.person;
     _t.came := _a.came;
     INSERT INTO tickets SELECT _t.*;
-    IF _a.level > 0 THEN
+    IF _a.level > 0 AND _a.first IS NULL THEN
       _tallies.turns[_a.level] := greatest(_tallies.turns[_a.level], _t.place >> place_bits());
     END IF;
     _event_tickets := _event_tickets || _t.number;
@@ -243,7 +254,7 @@ BEGIN
     ELSIF _a.on_hold THEN
       _tallies.on_hold := _tallies.on_hold + 1;
       _item := json_build_array('joined', '', full_ticket(_t, NULL, _tallies.stopped));
-    ELSIF _a.level > 0 THEN
+    ELSIF _goes_ahead THEN
       INSERT INTO line (queue, place, number) VALUES (_q.key, _t.place, _t.number);
       _waiting := _waiting + 1;
       PERFORM blocks_gain(_q.key, ARRAY[_t.place]);
@@ -261,6 +272,9 @@ BEGIN
       _item := json_build_array('joined', '', full_ticket(_t, _waiting, _tallies.stopped));
     END IF;
     _items := _items || _item;
+    IF _a.first IS NOT NULL THEN
+      _tallies.groups := _tallies.groups + add_to_group(_q.key, _t.number, _a.first, _a.first_joined);
+    END IF;
     IF _holder IS NOT NULL THEN
       INSERT INTO holders (queue, holder, number) VALUES (_q.key, _holder, _t.number);
     END IF;
@@ -275,6 +289,7 @@ BEGIN
   IF cardinality(_places) > 0 THEN PERFORM blocks_gain(_q.key, _places); END IF;
   IF _joined > 0 THEN
     UPDATE tallies SET number = _tallies.number, turns = _tallies.turns, waiting = _waiting, on_hold = _tallies.on_hold,
+      groups = _tallies.groups,
       empty_at = CASE WHEN _tallies.waiting = 0 AND _waiting > 0 THEN _now ELSE empty_at END,
       admitted = _tallies.admitted, admitted_at = _tallies.admitted_at, flow_called = _tallies.flow_called,
       head_joined = _tallies.head_joined, flow_passed = _tallies.flow_passed, passed_at = _tallies.passed_at,

@@ -3,7 +3,8 @@
 -- step_back: someone who waits steps back behind others: each of those takes the place before their own, and the ticket
 -- takes the place of the last of them. No place is new, so nobody else is overtaken or overtakes. `_seen` is the
 -- position at which it was requested: a ticket that is further back has stepped back already.
--- Returns outcome (done, refused, missing, held_back: the order is being drawn) and the ticket.
+-- Returns outcome (done, refused, missing, held_back: the order is being drawn, in_group: they wait together with
+-- others) and the ticket.
 CREATE FUNCTION step_back(_id text, _at bigint, _number bigint, _many int, _seen bigint) RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -22,6 +23,8 @@ BEGIN
     _outcome := 'refused';
   ELSIF (settings_of(_tallies.queue)).phase = 'drawing' THEN
     _outcome := 'held_back';
+  ELSIF has_company(_tallies, _number) THEN
+    _outcome := 'in_group';
   ELSIF _seen IS NULL OR (ranks(_tallies.queue, ARRAY[_number]))[1] <= _seen THEN
     SELECT array_agg(l.place ORDER BY l.place), array_agg(l.number ORDER BY l.place) INTO _places, _numbers FROM (
       SELECT place, number FROM line WHERE queue = _tallies.queue AND place >= _t.place

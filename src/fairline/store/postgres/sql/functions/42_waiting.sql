@@ -99,8 +99,8 @@ BEGIN
 END $$;
 
 -- prioritise: move someone who waits forward by the queue's policy, never back.
--- Returns outcome (done, refused, missing, held_back: the order is being drawn by the levels as they are) and the
--- ticket.
+-- Returns outcome (done, refused, missing, held_back: the order is being drawn by the levels as they are, in_group:
+-- they wait together with others) and the ticket.
 CREATE FUNCTION prioritise(_id text, _at bigint, _number bigint, _level int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := locked(_id);
@@ -118,6 +118,8 @@ BEGIN
     _outcome := 'refused';
   ELSIF _q.phase = 'drawing' THEN
     _outcome := 'held_back';
+  ELSIF has_company(_tallies, _number) THEN
+    _outcome := 'in_group';
   ELSE
     _rank := (ranks(_q.key, ARRAY[_number]))[1];
     DELETE FROM line WHERE queue = _q.key AND place = _t.place;

@@ -17,6 +17,7 @@ DECLARE
   _going bigint := 0;
   _token_bound boolean := false;
   _admitted bigint[] := '{}';
+  _next bigint[];
 BEGIN
   -- Another keeper has just done it. (If the clock went back this says nothing, or nobody would do it until that time
   -- comes again.)
@@ -25,9 +26,14 @@ BEGIN
   END IF;
 
   IF lets_in(_q) THEN
-    _going := least(floor(_tokens)::bigint, _free, _tallies.waiting, _at_most);
+    _going := greatest(0, least(floor(_tokens)::bigint, _free, _tallies.waiting, _at_most));
+    IF _tallies.groups > 0 THEN
+      _next := next_together(_q, _tallies, _going, _free);
+      _going := cardinality(_next);
+    END IF;
+    -- A group goes when there is one token, and the tokens of the others are owed: so the rate stays what it is.
     _tokens := _tokens - _going;
-    _token_bound := _tallies.waiting > _going AND _free > _going AND (_tokens < 1 OR _going = _at_most);
+    _token_bound := _tallies.waiting > _going AND _free > _going AND (_tokens < 1 OR _going >= _at_most);
   ELSE
     _tokens := least(_tokens, burst_of(_q));
   END IF;
@@ -47,7 +53,8 @@ BEGIN
   WHERE queue = _q.key;
   PERFORM measure_ages(_tallies, _now);
   IF _going > 0 THEN
-    _admitted := move(_q, _now, clock_of(_tallies, _now), next_in_line(_q.key, _going), 'admit');
+    _admitted := move(_q, _now, clock_of(_tallies, _now), coalesce(_next, next_in_line(_q.key, _going)),
+      'admit');
   END IF;
   RETURN json_build_array(snapshot_of(_q.key, _now), array_to_json(_admitted));
 END $$;
@@ -113,7 +120,9 @@ BEGIN
   ELSIF _desk <> '' AND cardinality(_q.desks) > 0 AND _desk <> ALL (_q.desks) THEN
     RETURN json_build_array(snapshot_of(_q.key, _now), json_build_array('desk', array_to_json(_q.desks)));
   ELSIF _number IS NULL THEN
-    _numbers := next_in_line(_q.key, least(_many, capacity_of(_q, _tallies)));
+    _numbers := CASE WHEN _tallies.groups > 0
+      THEN next_together(_q, _tallies, least(_many, capacity_of(_q, _tallies)), capacity_of(_q, _tallies))
+      ELSE next_in_line(_q.key, least(_many, capacity_of(_q, _tallies))) END;
   ELSE
     SELECT * INTO _was FROM tickets WHERE queue = _q.key AND number = _number;
     IF NOT FOUND THEN

@@ -27,12 +27,30 @@ BEGIN
       WHERE t.queue = _tallies.queue AND t.on_hold AND (t.due IS NULL OR t.due > _clock)
     ) f;
     GET DIAGNOSTICS _many = ROW_COUNT;
+    IF _tallies.groups > 0 THEN _many := draw_groups_once(_tallies.queue); END IF;
     UPDATE tallies SET moves = moves + _many WHERE queue = _tallies.queue;
     _kept := _many || ' ' || _tallies.number + _tallies.moves + 1;
     INSERT INTO draws (queue, opening, part, content)
     VALUES (_tallies.queue, _opening, 'frozen', convert_to(_kept, 'UTF8'));
   END IF;
   RETURN array_to_json(string_to_array(_kept, ' ')::bigint[]);
+END $$;
+
+-- A group is in the draw once: by the first of them who is in it. Returns how many are in the draw then.
+CREATE FUNCTION draw_groups_once(_queue bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  _numbers bigint[];
+  _firsts bigint[];
+BEGIN
+  SELECT array_agg(number ORDER BY at), array_agg(first ORDER BY at) INTO _numbers, _firsts FROM (
+    SELECT m.at, m.number, g.first,
+      row_number() OVER (PARTITION BY coalesce(g.first, -m.number) ORDER BY m.number) AS nth
+    FROM members m LEFT JOIN groups g ON g.queue = m.queue AND g.number = m.number WHERE m.queue = _queue
+  ) f WHERE nth = 1;
+  DELETE FROM members WHERE queue = _queue;
+  INSERT INTO members (queue, at, number, first)
+  SELECT _queue, i - 1, number, first FROM unnest(_numbers, _firsts) WITH ORDINALITY a(number, first, i);
+  RETURN coalesce(cardinality(_numbers), 0);
 END $$;
 
 -- draw_members: some of those who are in the draw that was frozen last, from the one at `_first`.
@@ -53,13 +71,34 @@ END $$;
 
 -- place_drawn: give people the places and ranks that were drawn for them. A ticket that has a rank in this draw already
 -- keeps its place. One that no longer waits has a rank all the same. No new place is anyone's: their turns were set
--- aside.
+-- aside. Of those who were drawn with their group the part `for:` and their number says who was in the draw for it.
 CREATE FUNCTION place_drawn(_id text, _at bigint, _opening text, _numbers bigint[], _places bigint[], _ranks bigint[])
 RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   _tallies tallies := locked(_id);
   _found record;
+  _others bigint[];
+  _their_places bigint[];
+  _their_ranks bigint[];
+  _drawn bigint[];
 BEGIN
+  IF _tallies.groups > 0 THEN
+    -- The others of a group get places beside the one who was in the draw for all of them, and the same rank.
+    SELECT array_agg(o.number), array_agg(o.place), array_agg(o.rank), array_agg(o.drawn)
+    INTO _others, _their_places, _their_ranks, _drawn FROM (
+      SELECT g.number, a.number AS drawn, place_beside(a.place) + row_number() OVER (PARTITION BY a.number ORDER BY g.number) AS place,
+        a.rank
+      FROM unnest(_numbers, _places, _ranks) a(number, place, rank)
+      JOIN members m ON m.queue = _tallies.queue AND m.number = a.number
+      JOIN groups g ON g.queue = m.queue AND g.first = m.first AND g.number <> m.number
+    ) o;
+    _numbers := _numbers || _others;
+    _places := _places || _their_places;
+    _ranks := _ranks || _their_ranks;
+    INSERT INTO draws (queue, opening, part, content)
+    SELECT _tallies.queue, _opening, 'for:' || number, convert_to(drawn::text, 'UTF8')
+    FROM unnest(_others, _drawn) a(number, drawn) ON CONFLICT DO NOTHING;
+  END IF;
   PERFORM lock_tickets(_tallies.queue, _numbers);
   WITH drawn AS MATERIALIZED (
     SELECT t.row, t.level, t.place AS was, t.status = 'waiting' AND NOT t.on_hold AS in_line, a.place, a.rank

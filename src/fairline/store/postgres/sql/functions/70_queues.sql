@@ -132,6 +132,7 @@ BEGIN
   DELETE FROM desks WHERE queue = _tallies.queue;
   DELETE FROM draws WHERE queue = _tallies.queue;
   DELETE FROM members WHERE queue = _tallies.queue;
+  DELETE FROM groups WHERE queue = _tallies.queue;
   DELETE FROM tallies WHERE queue = _tallies.queue;
   DELETE FROM queues WHERE key = _tallies.queue;
   RETURN to_json(_q.version);
