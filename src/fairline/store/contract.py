@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from fairline.domain.draw import Member
-from fairline.domain.events import Event, EventType
+from fairline.domain.events import Event
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Action, Status, Ticket, TicketStatus, Went
@@ -40,6 +40,7 @@ from fairline.store.values import (
     PriorityPass,
     Reply,
     Revision,
+    StepEvent,
     Swept,
 )
 from fairline.store.visits import Visit, Visitor
@@ -119,13 +120,7 @@ class Store(Protocol):
         queue that is recreated under the same name, so anything cached about a queue is valid while it stays."""
 
     async def configure(
-        self,
-        queue: QueueId,
-        settings: QueueSettings,
-        version: int,
-        by: str = "",
-        *,
-        event: tuple[EventType, str] | None = None,
+        self, queue: QueueId, settings: QueueSettings, version: int, by: str = "", *, event: StepEvent | None = None
     ) -> Configured:
         """Replace the settings if they are still at `version`, or raise SettingsChanged. The same step adds them to the
         history, and writes this event with its detail."""

@@ -7,6 +7,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from fairline.domain.events import EventType
 from fairline.domain.queue import QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.ticket import Came, Reason, Ticket, TicketStatus
@@ -24,6 +25,8 @@ class Reply(Struct, Generic[T], frozen=True):
 
 #: When each ticket of a call was issued, where that is known: a number may be given again in a recreated queue.
 IssuedAt: TypeAlias = Sequence[int | None]
+#: An event that a change of the settings writes, with its detail.
+StepEvent: TypeAlias = tuple[EventType, str]
 #: What became of each ticket of a call.
 Outcomes: TypeAlias = "Reply[TicketStatus | FairlineError]"
 

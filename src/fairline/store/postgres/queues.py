@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fairline.domain.events import EventType
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings
 from fairline.domain.settings_checks import stored_settings
@@ -11,7 +10,7 @@ from fairline.store.checks import check_level, check_limit, milliseconds
 from fairline.store.contract import REVISIONS_KEPT
 from fairline.store.postgres.answers import decode, encode, revision_of, snapshot_of
 from fairline.store.postgres.operations import Operations
-from fairline.store.values import Configured, PriorityPass, Revision
+from fairline.store.values import Configured, PriorityPass, Revision, StepEvent
 
 
 class QueueOperations(Operations):
@@ -32,13 +31,7 @@ class QueueOperations(Operations):
         return int(await self._client.call("version_of", queue, queue=queue))
 
     async def configure(
-        self,
-        queue: QueueId,
-        settings: QueueSettings,
-        version: int,
-        by: str = "",
-        *,
-        event: tuple[EventType, str] | None = None,
+        self, queue: QueueId, settings: QueueSettings, version: int, by: str = "", *, event: StepEvent | None = None
     ) -> Configured:
         kind, detail = event or (None, None)
         packed = encode(settings).decode()

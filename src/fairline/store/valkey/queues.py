@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fairline.domain.events import EventType
 from fairline.domain.queue import QueueId, QueueSnapshot
 from fairline.domain.queue_settings import QueueSettings
 from fairline.errors import PriorityPassNotFound, QueueExists, QueueNotFound, SettingsChanged
@@ -13,7 +12,7 @@ from fairline.store.valkey.client import mapped_errors
 from fairline.store.valkey.keys import draw_keys, key, rate_key
 from fairline.store.valkey.operations import Operations
 from fairline.store.valkey.settings import pack_settings, unpack_settings
-from fairline.store.values import Configured, PriorityPass, Revision
+from fairline.store.values import Configured, PriorityPass, Revision, StepEvent
 
 
 class QueueOperations(Operations):
@@ -44,13 +43,7 @@ class QueueOperations(Operations):
         return int(found)
 
     async def configure(
-        self,
-        queue: QueueId,
-        settings: QueueSettings,
-        version: int,
-        by: str = "",
-        *,
-        event: tuple[EventType, str] | None = None,
+        self, queue: QueueId, settings: QueueSettings, version: int, by: str = "", *, event: StepEvent | None = None
     ) -> Configured:
         everything, *fields = pack_settings(settings)
         args = [version, REVISIONS_KEPT, by, everything, *(event or ("", "")), *fields]

@@ -1,22 +1,13 @@
 -- prioritise.lua: move someone who waits forward by the queue's policy, never back.
 -- ARGV  1 now  2 number  3 level
 -- Returns outcome (done, refused, missing, held_back: the order is being drawn by the levels as they are, in_group: they
---       wait together with others)  rank  due
---       record.
---#include step
+--       wait together with others)  rank  due  record.
+--#include moves_in_line
 --#include place
 local number, level = ARGV[2], tonumber(ARGV[3])
 local t, reply = fetch(number), {}
-if not t then
-  reply[1] = 'missing'
-elseif not goes_to(t, 'prioritise') then
-  reply[1] = 'refused'
-elseif Q.phase == 'drawing' then
-  reply[1] = 'held_back'
-elseif has_company(number) then
-  reply[1] = 'in_group'
-else
-  reply[1] = 'done'
+reply[1] = reason_against_move(t, 'prioritise') or 'done'
+if reply[1] == 'done' then
   local moves, rank = call('HINCRBY', QUEUE, 'moves', 1), call('ZRANK', LINE, number)
   call('ZREM', LINE, number)
   t.place = min(t.place, next_place(tonumber(call('HGET', QUEUE, 'number')) + moves, level))

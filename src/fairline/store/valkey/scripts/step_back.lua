@@ -4,7 +4,7 @@
 --       further back has stepped back already
 -- Returns outcome (done, refused, missing, held_back: the order is being drawn, in_group: they wait together
 -- with others)  rank  due  record.
---#include step
+--#include moves_in_line
 local number, many, seen = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local t, reply = fetch(number), {}
 
@@ -31,17 +31,7 @@ local function step_back()
   event('stepped_back', number, #behind)
 end
 
-if not t then
-  reply[1] = 'missing'
-elseif not goes_to(t, 'step_back') then
-  reply[1] = 'refused'
-elseif Q.phase == 'drawing' then
-  reply[1] = 'held_back'
-elseif has_company(number) then
-  reply[1] = 'in_group'
-else
-  reply[1] = 'done'
-  step_back()
-end
+reply[1] = reason_against_move(t, 'step_back') or 'done'
+if reply[1] == 'done' then step_back() end
 put(reply, number, call('HGET', TICKETS, number))
 return answer(reply)
