@@ -38,8 +38,8 @@ from fairline.errors import TokenExpired, TokenInvalid
 #: Bytes of verified tokens cached for each kind, so that the next call with the same token costs only a look-up.
 #: Without that, a heartbeat takes 43 % more instructions, and checking a session eight times as many.
 REMEMBERED = {"ticket": SHARES["ticket tokens"], "session": SHARES["session tokens"]}
-#: The same for each of the other five kinds.
-OTHERS_REMEMBERED = SHARES["other tokens"] // 5
+#: The same for each of the other six kinds.
+OTHERS_REMEMBERED = SHARES["other tokens"] // 6
 #: Bytes that decoded claims take in addition to their text.
 _CLAIMS_SIZE = 500
 #: Longer than any token that Fairline issues.

@@ -20,8 +20,8 @@
  * @property {string} [token] A ticket's token, if the site has joined for the person already.
  * @property {false} [ticket] False: this browser has none yet, so the client joins without a heartbeat first.
  * @property {object|false} [join] What to send with a join: user_token, user_id, priority_pass, name, phone, email,
- *   language, party_size, series, group, metadata. False never joins: the ticket was taken elsewhere, as in a walk-in line,
- *   and closing the page gives up nothing.
+ *   language, party_size, series, group, metadata. False never joins: the ticket was taken elsewhere, as in a walk-in
+ *   line, and closing the page gives up nothing.
  * @property {boolean} [stream] False uses heartbeats only.
  * @property {(position: number, length: number, wait: number|null, answer: Answer) => void} [onPositionUpdate]
  * @property {(url: string, sessionToken: string, answer: Answer) => void} [onAdmitted]
