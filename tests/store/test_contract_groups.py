@@ -23,7 +23,7 @@ GROUPS = {"group_size": 20, "admission_rate": 100, "max_active": 100}
 
 
 async def join_group(v: Venue, first: int, count: int = 1, **arrival: Any) -> list[int]:
-    """So many join the group of someone who waits."""
+    """This many people join the group of someone who waits."""
     group = await v.store.group(v.queue, first)
     assert group
     return [(await v.join(group=(group.first, group.joined), **arrival)).ticket.number for _ in range(count)]
